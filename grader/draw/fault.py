@@ -31,7 +31,7 @@ def draw_error(
 
 
 def defect_class(error: Exception) -> str:
-    """Returns the class of defect that *error* shows."""
+    """Returns "dimensions" if *error* or its cause is a DimensionError, otherwise "values"."""
     causes = (error, error.__cause__, error.__context__)
     return "dimensions" if any(isinstance(e, DimensionError) for e in causes) else "values"
 
@@ -45,11 +45,9 @@ def expression_error(
 
 
 def format_numbers(problem: Problem, scope: Mapping[str, Value]) -> str:
-    """Returns the drawn parameters on one line, so that an error can be reproduced."""
-    drawn = [
-        n for name, p in problem.parameters.items() for n in (p.rows[0] if p.rows else (name,))
-    ]
-    return (
-        ", ".join(f"{n} = {units.format_quantity(scope[n])}" for n in drawn if n in scope)
-        or "no numbers"
-    )
+    """Returns the drawn parameters on one line, to reproduce an error; "no numbers" without any."""
+    drawn: list[str] = []
+    for name, parameter in problem.parameters.items():
+        drawn += parameter.rows[0] if parameter.rows else [name]
+    texts = [f"{name} = {units.format_quantity(scope[name])}" for name in drawn if name in scope]
+    return ", ".join(texts) or "no numbers"

@@ -26,21 +26,23 @@ class DrawnNumbers(NamedTuple):
 
 def draw_numbers(problem: Problem, seed: bytes, facts: Facts) -> DrawnNumbers:
     """Returns the first numbers for *seed* that satisfy all conditions. Raises DrawError."""
+    # Conditions without values come first, so that none are computed for rejected numbers.
     late = [c for c in problem.where if isinstance(c, str) and _names_of(c) & problem.values.keys()]
     early = [c for c in problem.where if c not in late]
     for number in range(MAX_DRAWS):
-        attempt, parameters = b"%d" % number, dict[str, Value]()
+        parameters: dict[str, Value] = {}
         for name, parameter in problem.parameters.items():
-            parameters.update(draw_parameter(name, parameter, seed, attempt))
-        failed, rejected = _check_conditions(early, problem, parameters, facts)
+            parameters.update(draw_parameter(name, parameter, seed, b"%d" % number))
+        early_error, rejected = _check_conditions(early, problem, parameters, facts)
         if rejected:
             continue
-        scope, unknown = _compute(problem, parameters, facts)
-        doubtful, rejected = _check_conditions(late, problem, scope, facts)
+        scope, value_error = _compute_values(problem, parameters, facts)
+        late_error, rejected = _check_conditions(late, problem, scope, facts)
         # An error counts only if no condition rejects the numbers that cause it.
         if rejected:
             continue
-        if error := failed or unknown or doubtful:
+        error = early_error or value_error or late_error
+        if error:
             raise error
         return DrawnNumbers(parameters, scope, number + 1)
     raise draw_error(
@@ -56,16 +58,16 @@ def compute_scope(
     problem: Problem, parameters: Mapping[str, Value], facts: Facts
 ) -> dict[str, Value]:
     """Returns *parameters* and the values computed from them. Raises DrawError."""
-    scope, error = _compute(problem, parameters, facts)
+    scope, error = _compute_values(problem, parameters, facts)
     if error:
         raise error
     return scope
 
 
-def _compute(
+def _compute_values(
     problem: Problem, parameters: Mapping[str, Value], facts: Facts
 ) -> tuple[dict[str, Value], DrawError | None]:
-    """Returns the scope, up to the first value that fails, and its error."""
+    """Returns *parameters* and the values up to the first that fails, and its error or None."""
     scope = dict(parameters)
     for name, expression in problem.values.items():
         try:
@@ -79,16 +81,17 @@ def _compute(
 def _check_conditions(
     conditions: Iterable[Expr], problem: Problem, scope: Mapping[str, Value], facts: Facts
 ) -> tuple[DrawError | None, bool]:
-    """Returns the first error of *conditions*, and whether any of them does not hold."""
-    failed: DrawError | None = None
+    """Returns the first error and False, or None and True if a condition does not hold."""
+    first_error: DrawError | None = None
     for condition in conditions:
         try:
             if not holds(condition, scope, facts):
                 return None, True
         except ExpressionError as error:
             place = f"condition '{condition}'"
-            failed = failed or expression_error(problem, ("where",), place, error, scope)
-    return failed, False
+            if first_error is None:
+                first_error = expression_error(problem, ("where",), place, error, scope)
+    return first_error, False
 
 
 def _names_of(expression: str) -> frozenset[str]:

@@ -23,9 +23,9 @@ def paper(
     out.
     """
     questions: list[Question] = []
-    before = (q.variant for q in given.questions) if given else ()
-    numbers = {variant.problem.id: variant.draw.parameters for variant in before}
-    asked = {q.variant.problem.id: tuple(q.points) for q in given.questions} if given else {}
+    before = {q.variant.problem.id: q for q in given.questions} if given else {}
+    numbers = {problem_id: q.variant.draw.parameters for problem_id, q in before.items()}
+    asked = {problem_id: tuple(q.points) for problem_id, q in before.items()}
     for number, slot, problem in iter_questions(release, student.seat):
         if only is not None and number not in only:
             continue
@@ -42,8 +42,7 @@ def paper(
 
 
 def iter_questions(release: Release, seat: str) -> Iterator[tuple[int, Slot, Problem]]:
-    """Yields the number, the slot, and the problem of each question for a seat, without drawing
-    it."""
+    """Yields the number, slot, and problem of each question for a seat, without drawing it."""
     problems = iter_chosen(release.exam, release.private_key, seat)
     for number, (slot, problem_id) in enumerate(problems, start=1):
         yield number, slot, release.problems[problem_id]
@@ -57,6 +56,7 @@ def iter_chosen(exam: ExamSet, private_key: bytes, seat: str) -> Iterator[tuple[
 
 
 def _choose_problems(slot: Slot, private_key: bytes, seat: str) -> tuple[str, ...]:
+    """Returns the ids of the problems that *slot* gives a seat: one, or some of a pool."""
     if slot.problem:
         return (slot.problem,)
     seed = seed_for(private_key, seat, "pool/" + "/".join(slot.pool))
@@ -66,8 +66,7 @@ def _choose_problems(slot: Slot, private_key: bytes, seat: str) -> tuple[str, ..
 
 
 def drawn_parts(problem: Problem, slot: Slot, seed: bytes) -> frozenset[str]:
-    """Returns the ids of the parts that *slot* draws from the problem's pools, and of those without
-    a pool."""
+    """Returns the ids of the parts that *slot* draws from pools, and of those without a pool."""
     drawn = {part.id for part in problem.parts if not part.pool}
     for pool, count in slot.draw.items():
         share = slot.pool_share([part.id for part in problem.parts if part.pool == pool])
@@ -78,8 +77,8 @@ def drawn_parts(problem: Problem, slot: Slot, seed: bytes) -> frozenset[str]:
 def points_of(
     problem: Problem, slot: Slot, seed: bytes = b"", given: Collection[str] | None = None
 ) -> dict[str, float]:
-    """Returns the points of each part of the slot: its own, or scaled so that the sum is the
-    slot's.
+    """Returns the points of each part that *slot* asks: the part's own points, or if the slot has
+    points, these in proportion.
 
     If the slot draws parts, those of *given*, which the student was asked before, or else those
     drawn by *seed*, are asked.
@@ -90,11 +89,14 @@ def points_of(
         asked = [p for p in asked if p.id in drawn]
     if slot.points is None:
         return {p.id: round(p.points, 6) for p in asked}
-    own, points, before = sum(p.points for p in asked), dict[str, float](), 0.0
+    own_total = sum(p.points for p in asked)
+    own_so_far = 0.0
+    points: dict[str, float] = {}
     for part in asked:
-        before += part.points
+        own_so_far += part.points
         # Rounding errors carry over to the next part, so that the sum is exact.
-        points[part.id] = round(round(slot.points * before / own, 6) - sum(points.values()), 6)
+        so_far = round(slot.points * own_so_far / own_total, 6)
+        points[part.id] = round(so_far - sum(points.values()), 6)
     return points
 
 

@@ -45,7 +45,7 @@ def draw(
 
 
 def _make_key(problem: Problem, part: Part, drawn: Draw) -> tuple[Key, Value | None]:
-    """Returns the key of *part*, and the answer that later parts compute with.
+    """Returns the key of *part*, and the answer that later parts compute with, or None.
 
     Raises DrawError with the problem and the part.
     """

@@ -42,8 +42,7 @@ def check_size(value: Value) -> Value:
 
 
 def require_numeric(value: object, verb: str) -> int | float | Quantity:
-    """Returns *value* if it supports arithmetic. Raises ExpressionError for text and truth
-    values."""
+    """Returns *value* if it supports arithmetic. Raises ExpressionError for anything else."""
     if type(value) in ARITHMETIC:
         return value  # type: ignore[return-value]
     if isinstance(value, bool):
@@ -58,6 +57,8 @@ def require_numeric(value: object, verb: str) -> int | float | Quantity:
 
 
 def _make_operator(verb: str, operate: Callable[..., Value]) -> Operator:
+    """Returns *operate* with checks of its operands and its result, which raise ExpressionError."""
+
     def apply(a: Value, b: Value) -> Value:
         if type(a) not in NUMBERS or type(b) not in NUMBERS:
             a, b = require_numeric(a, verb), require_numeric(b, verb)
@@ -92,6 +93,7 @@ def without_rounding_error(x: float) -> int | float:
 
 
 def _floor_divide(a: Value, b: Value) -> Value:
+    """Returns the quotient rounded down, without rounding errors, in the type that `//` gives."""
     quotient: int | float = operator.floordiv(a, b)
     if isinstance(a, int) and isinstance(b, int):
         return quotient
@@ -100,6 +102,7 @@ def _floor_divide(a: Value, b: Value) -> Value:
 
 
 def _power(a: Value, b: Value) -> Value:
+    """Returns *a* to the power *b*. Raises ExpressionError before it computes a huge number."""
     assert isinstance(a, (int, float, Quantity))  # noqa: S101 - checked by apply()
     size = a.magnitude if isinstance(a, Quantity) else a
     if not isinstance(b, (int, float)):
@@ -142,8 +145,7 @@ def unary_plus(a: Value) -> Value:
 
 
 def require_truth(value: object, place: str) -> bool:
-    """Returns *value* if it is a truth value. Raises ExpressionError for a number, usually a
-    mistake."""
+    """Returns *value* if it is a truth value. Raises ExpressionError for anything else."""
     if isinstance(value, bool):
         return value
     raise ExpressionError(
@@ -152,6 +154,8 @@ def require_truth(value: object, place: str) -> bool:
 
 
 def _make_ordering(compare: Callable[..., bool]) -> Callable[[object, object], bool]:
+    """Returns *compare* for values with the same dimension; others raise ExpressionError."""
+
     def apply(a: object, b: object) -> bool:
         if type(a) not in NUMBERS or type(b) not in NUMBERS:
             a, b = require_numeric(a, "order"), require_numeric(b, "order")
@@ -179,10 +183,10 @@ def are_equal(a: object, b: object) -> bool:
 
 
 def contains(a: object, b: object) -> bool:
-    """Returns whether *a* equals an item of the tuple *b*."""
+    """Returns whether *a* equals an item of *b*. Raises ExpressionError if *b* is not a tuple."""
     if not isinstance(b, tuple):
         raise ExpressionError(f"'in' needs a list such as (1, 2), got {kind_of(b)}")
-    return any(are_equal(a, each) for each in b)
+    return any(are_equal(a, item) for item in b)
 
 
 COMPARISONS: Mapping[str, Callable[[object, object], bool]] = MappingProxyType(

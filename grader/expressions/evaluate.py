@@ -59,8 +59,7 @@ def evaluate(source: str | float | bool, scope: Scope, facts: Facts = NO_FACTS) 
 
 
 def holds(source: str | float | bool, scope: Scope, facts: Facts = NO_FACTS) -> bool:
-    """Returns whether the condition *source* is true. Raises ExpressionError if it is no
-    condition."""
+    """Returns whether the condition *source* is true. Raises ExpressionError for other values."""
     return require_truth(evaluate(source, scope, facts), "a condition")
 
 
@@ -69,7 +68,7 @@ def compile_expression(source: str | float | bool) -> Closure:
 
     Raises ExpressionError if it is not an expression; the function raises like `evaluate`.
     """
-    return _compile(source).run if isinstance(source, str) else _always(check_size(source))
+    return _compile(source).run if isinstance(source, str) else _make_constant(check_size(source))
 
 
 def _compile(source: str) -> CompiledExpression:
@@ -87,26 +86,26 @@ def _compile_cached(source: str) -> CompiledExpression:
 
 
 def _compile_node(node: ast.expr) -> Closure:
-    """Returns a part of an expression as a function; constants are evaluated once, here."""
+    """Returns a part of an expression as a function. Constant parts are evaluated now, once."""
     run = _COMPILERS[type(node)](node)
-    if isinstance(node, (ast.Constant, ast.Tuple)) or not _is_constant(node):
+    if isinstance(node, (ast.Constant, ast.Tuple)) or not _is_independent(node):
         return run
     try:
-        return _always(run({}, NO_FACTS))
+        return _make_constant(run({}, NO_FACTS))
     except ExpressionError:
         # For example 1/0 in a branch that is never taken: it raises only if it is reached.
         return run
 
 
-def _is_constant(node: ast.expr) -> bool:
-    """Returns whether a part names only units, and functions that depend on their arguments
-    alone."""
+def _is_independent(node: ast.expr) -> bool:
+    """Returns whether a part has the same value for all scopes and facts: it names only units, and
+    functions that don't take facts."""
     names = {n.id for n in ast.walk(node) if isinstance(n, ast.Name)}
-    others = names - units.named_units().keys()
-    return all(name in FUNCTIONS and not FUNCTIONS[name].takes_facts for name in others)
+    functions = [FUNCTIONS.get(name) for name in names - units.named_units().keys()]
+    return all(function and not function.takes_facts for function in functions)
 
 
-def _always(value: Value) -> Closure:
+def _make_constant(value: Value) -> Closure:
     return lambda _scope, _facts: value
 
 
@@ -115,13 +114,13 @@ def _with_column(error: ExpressionError, column: int) -> ExpressionError:
 
 
 def _compile_constant(node: ast.Constant) -> Closure:
-    return _always(node.value)  # type: ignore[arg-type]
+    return _make_constant(node.value)  # type: ignore[arg-type]
 
 
 def _compile_name(node: ast.Name) -> Closure:
     name, column = node.id, node.col_offset
     if name in units.named_units():
-        return _always(units.named_units()[name])
+        return _make_constant(units.named_units()[name])
 
     def run(scope: Scope, _facts: Facts) -> Value:
         try:
@@ -164,6 +163,7 @@ def _compile_unary(node: ast.UnaryOp) -> Closure:
 
 
 def _compile_comparison(node: ast.Compare) -> Closure:
+    """Returns a function that compares each operand with the next, until a comparison fails."""
     comparisons = [COMPARISONS[syntax.COMPARISONS[type(op)]] for op in node.ops]
     steps = list(zip(comparisons, map(_compile_node, node.comparators), strict=True))
     first, column = _compile_node(node.left), node.col_offset
@@ -185,14 +185,16 @@ def _compile_comparison(node: ast.Compare) -> Closure:
 
 
 def _compile_boolean(node: ast.BoolOp) -> Closure:
+    """Returns a function for `and` or `or`, which stops at the operand that decides."""
     runs = [_compile_node(value) for value in node.values]
-    stops_at, column = isinstance(node.op, ast.Or), node.col_offset
-    place = f"both sides of '{'or' if stops_at else 'and'}'"
+    column = node.col_offset
+    stops_at = isinstance(node.op, ast.Or)
+    place = "both sides of 'or'" if stops_at else "both sides of 'and'"
 
     def run(scope: Scope, facts: Facts) -> Value:
-        for each in runs:
+        for run_operand in runs:
             try:
-                if require_truth(each(scope, facts), place) is stops_at:
+                if require_truth(run_operand(scope, facts), place) is stops_at:
                     return stops_at
             except ExpressionError as error:
                 raise _with_column(error, column) from None
@@ -221,7 +223,7 @@ def _compile_call(node: ast.Call) -> Closure:
     runs = [_compile_node(argument) for argument in node.args]
 
     def run(scope: Scope, facts: Facts) -> Value:
-        values = [each(scope, facts) for each in runs]
+        values = [run_argument(scope, facts) for run_argument in runs]
         try:
             return check_size(call_function(function, facts, values))
         except ExpressionError as error:

@@ -62,6 +62,7 @@ def _format_percent(value: Value, digits: object = 4) -> str:
 
 
 def _format_scientific(value: Value, digits: object = 6) -> str:
+    """Returns a number as "1.5 × 10⁹", without trailing zeros."""
     x = _require_plain(value, "scientific")
     mantissa, exponent = f"{x:.{_require_digits(digits) - 1}e}".split("e")
     short = mantissa.rstrip("0").rstrip(".") if "." in mantissa else mantissa
@@ -70,6 +71,7 @@ def _format_scientific(value: Value, digits: object = 6) -> str:
 
 
 def _round(value: Value, digits: Value = 0, method: object = "common") -> Value:
+    """Returns a number rounded to *digits* decimal places, by default to the nearest."""
     if method == "common":
         return FUNCTIONS["round"].call(_require_plain(value, "round"), digits)
     if method not in {"ceil", "floor"}:
@@ -89,10 +91,13 @@ def _join(values: object, separator: object = "") -> str:
 
 
 def _text_method(name: str) -> Callable[[Value], str]:
+    """Returns the filter that applies a method of `str`, such as "title", to a text."""
+    method = "strip" if name == "trim" else name
+
     def apply(value: Value) -> str:
         if not isinstance(value, str):
             raise ExpressionError(f"'{name}' needs text, got {kind_of(value)}")
-        return str(getattr(value, {"trim": "strip"}.get(name, name))())
+        return str(getattr(value, method)())
 
     return apply
 

@@ -37,7 +37,7 @@ class Function:
     usage: str
     takes_facts: bool = False
 
-    def takes(self, count: int) -> bool:
+    def accepts_count(self, count: int) -> bool:
         """Returns whether it can be called with *count* arguments."""
         return self.least <= count and (self.most is None or count <= self.most)
 
@@ -64,6 +64,7 @@ def _require_whole(value: Value, name: str) -> int:
 
 
 def _require_same_dimension(values: tuple[Value, ...], name: str) -> None:
+    """Raises ExpressionError if *values* are not numbers of the same dimension."""
     verb = f"use {name}() on"
     first = dimension_of(require_numeric(values[0], verb))
     for value in values[1:]:
@@ -116,7 +117,8 @@ def _ceil(x: Value) -> Value:
 
 def _sqrt(x: Value) -> Value:
     number = require_numeric(x, "use sqrt() on")
-    if (number.magnitude if isinstance(number, Quantity) else number) < 0:
+    size = number.magnitude if isinstance(number, Quantity) else number
+    if size < 0:
         raise ExpressionError("sqrt() needs a number of at least 0")
     return BINARY["**"](number, 0.5) if isinstance(number, Quantity) else math.sqrt(number)
 
@@ -137,10 +139,10 @@ def _require_positive(x: Value, name: str) -> int | float:
 def _log(x: Value, base: Value | None = None) -> Value:
     if base is None:
         return math.log(_require_positive(x, "log"))
-    below = _require_positive(base, "log")
-    if below == 1:
+    plain_base = _require_positive(base, "log")
+    if plain_base == 1:
         raise ExpressionError("the base of log() can't be 1")
-    return math.log(_require_positive(x, "log"), below)
+    return math.log(_require_positive(x, "log"), plain_base)
 
 
 def _gcd(*values: Value) -> Value:
@@ -188,6 +190,7 @@ def _number(x: Value, unit: Value) -> Value:
 
 
 def _pick(key: Value, *pairs: Value) -> Value:
+    """Returns the value after the first case equal to *key*. Raises ExpressionError if none is."""
     if len(pairs) % 2:
         raise ExpressionError("pick() has a case without a value", fix=FUNCTIONS["pick"].usage)
     for case, value in zip(pairs[::2], pairs[1::2], strict=True):
@@ -214,7 +217,7 @@ def _choice_of(plan: Value, name: Value) -> Value:
 
 
 def find_fact(facts: Facts, item: Value, field: Value) -> Value:
-    """Returns the fact *field* of *item*. Raises ExpressionError with the closest name."""
+    """Returns the fact *field* of *item*. Raises ExpressionError if there is none."""
     for name, known, noun in ((item, facts, "item"), (field, facts.get(str(item), {}), "field")):
         if not isinstance(name, str):
             raise ExpressionError("fact() needs names in quotes", fix=FUNCTIONS["fact"].usage)
@@ -266,13 +269,12 @@ def describe_unknown_name(name: str, scope: Mapping[str, Value]) -> tuple[str, s
 
 
 def check_call(name: str, count: int) -> Function:
-    """Returns the function *name*. Raises ExpressionError if it does not exist or takes another
-    number of arguments."""
+    """Returns the function *name*. Raises ExpressionError if none takes *count* arguments."""
     function = FUNCTIONS.get(name)
     if function is None:
         fix = suggest(name[:100], FUNCTIONS, "choose from " + ", ".join(FUNCTIONS))
         raise ExpressionError(f"unknown function '{shorten(name)}'", fix=fix)
-    if not function.takes(count):
+    if not function.accepts_count(count):
         raise ExpressionError(
             f"{name}() with {count} argument{'' if count == 1 else 's'}",
             fix=f"write {function.usage}",

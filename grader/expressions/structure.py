@@ -56,15 +56,18 @@ def check(tree: nodes.Template) -> None:
 
 
 def _check_node(node: nodes.Node) -> None:
+    """Raises TextError if *node* is of a type, or used in a way, that is not allowed."""
     if not isinstance(node, _ALLOWED):
-        seen, fix = _NOT_HERE.get(type(node), (f"'{type(node).__name__.lower()}'", "remove it"))
-        raise TextError(f"{seen} is not allowed in a text", node.lineno, fix)
-    special = _CHECKS.get(type(node))
-    if special:
-        special(node)
+        default = (f"'{type(node).__name__.lower()}'", "remove it")
+        syntax, fix = _NOT_HERE.get(type(node), default)
+        raise TextError(f"{syntax} is not allowed in a text", node.lineno, fix)
+    check_special = _CHECKS.get(type(node))
+    if check_special:
+        check_special(node)
 
 
 def _check_output(node: nodes.Output) -> None:
+    """Raises TextError for a placeholder with a bare number, which is meant as LaTeX in braces."""
     for child in node.nodes:
         constant = isinstance(child, nodes.Const) and not isinstance(child, nodes.TemplateData)
         if constant and not isinstance(child.value, str):  # type: ignore[attr-defined]
@@ -83,6 +86,7 @@ def _check_constant(node: nodes.Const) -> None:
 
 
 def _check_for_loop(node: nodes.For) -> None:
+    """Raises TextError for a loop over anything but a short list or a range."""
     listed = isinstance(node.iter, (nodes.List, nodes.Tuple))
     if node.recursive or not (listed or _is_range(node.iter)):
         fix = "write {% for n in [1, 2, 4] %} or {% for i in range(4) %}"
@@ -109,16 +113,16 @@ def _check_call(node: nodes.Call) -> None:
 
 
 def _check_filter(node: nodes.Filter) -> None:
-    known = FILTERS.get(node.name)
-    if known is None:
+    function = FILTERS.get(node.name)
+    if function is None:
         fix = suggest(node.name[:100], FILTERS, "choose from " + ", ".join(FILTERS))
         raise TextError(f"unknown filter '{shorten(node.name)}'", node.lineno, fix)
     count = len(node.args) + len(node.kwargs)
     named = all(k.key == "digits" for k in node.kwargs)
     dynamic = node.dyn_args or node.dyn_kwargs
-    if node.node is None or dynamic or not named or not known.takes(count):
+    if node.node is None or dynamic or not named or not function.accepts_count(count):
         what = f"the filter '{node.name}' has the wrong arguments"
-        raise TextError(what, node.lineno, f"write {known.usage}")
+        raise TextError(what, node.lineno, f"write {function.usage}")
     if node.name == "unit" and node.args and isinstance(node.args[0], nodes.Const):
         try:
             units.parse_unit(str(node.args[0].value))
@@ -137,8 +141,8 @@ def _check_test(node: nodes.Test) -> None:
 
 
 def _check_getattr(node: nodes.Getattr) -> None:
-    known = {"index", "index0", "first", "last", "length"}
-    if not isinstance(node.node, nodes.Name) or node.node.name != "loop" or node.attr not in known:
+    is_loop = isinstance(node.node, nodes.Name) and node.node.name == "loop"
+    if not is_loop or node.attr not in {"index", "index0", "first", "last", "length"}:
         raise TextError("a '.' after a name is not allowed in a text", node.lineno, "print a name")
 
 
@@ -163,6 +167,7 @@ _MAKE_TEXT = frozenset({"unit", "number", "thousands", "percent", "scientific"})
 
 
 def _check_arithmetic(node: nodes.BinExpr) -> None:
+    """Raises TextError for an operand that is a printed text, and for an ambiguous power."""
     for side in (node.left, node.right):
         if isinstance(side, nodes.Filter) and side.name in _MAKE_TEXT:
             what = f"'| {side.name}' applies only to the last operand of the calculation"

@@ -84,6 +84,7 @@ def parse(source: str) -> ast.expr:
 
 
 def _syntax_error(line: str, offset: int, start: int) -> ExpressionError:
+    """Returns the error for text that Python can't parse from *offset* on."""
     offset = max(0, min(offset, len(line)))
     near = shorten(line[offset:])
     what = f"can't read the expression at '{near}'"
@@ -182,10 +183,11 @@ def _children(node: ast.expr) -> list[tuple[ast.expr, bool]]:
 
 
 def _check_node(node: ast.expr, listed: bool) -> None:
+    """Raises ExpressionError if *node* is not allowed. *listed* says that it may be a list."""
     column = node.col_offset
     if not isinstance(node, _ALLOWED):
-        seen = _NOT_HERE.get(type(node), "this")
-        raise ExpressionError(f"{seen} is not allowed here", column, "see the reference")
+        syntax = _NOT_HERE.get(type(node), "this")
+        raise ExpressionError(f"{syntax} is not allowed here", column, "see the reference")
     if isinstance(node, ast.Tuple) and not listed:
         raise ExpressionError(
             "a list is only allowed after 'in'", column, "write a decimal point, or a function"
@@ -225,7 +227,5 @@ def _check_function(node: ast.Call, column: int) -> None:
         unit = node.args[1] if node.func.id == "number" else None
         if isinstance(unit, ast.Constant) and isinstance(unit.value, str):
             units.parse_unit(unit.value)
-    except ExpressionError as error:
-        raise ExpressionError(error.what, column, error.fix) from None
-    except units.UnitError as error:
+    except (ExpressionError, units.UnitError) as error:
         raise ExpressionError(error.what, column, error.fix) from None

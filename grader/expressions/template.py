@@ -40,7 +40,8 @@ class _Environment(SandboxedEnvironment):
 
 
 @lru_cache(maxsize=1)
-def _environment() -> _Environment:
+def _make_environment() -> _Environment:
+    """Returns the environment of all texts, which knows only the filters and tests of our own."""
     environment = _Environment(
         undefined=jinja2.StrictUndefined,
         autoescape=False,
@@ -52,7 +53,7 @@ def _environment() -> _Environment:
         cache_size=0,
     )
     environment.globals.clear()
-    environment.filters = {name: each.call for name, each in FILTERS.items()}
+    environment.filters = {name: function.call for name, function in FILTERS.items()}
     environment.tests = {
         "even": lambda x: _is_divisible(x, 2),
         "odd": lambda x: not _is_divisible(x, 2),
@@ -100,8 +101,7 @@ def _call_by_name(name: str, *arguments: Value, facts: Facts) -> Value:
 
 
 def _constants(names: frozenset[str]) -> dict[str, object]:
-    """Returns those of *names* that have the same meaning in every scope: units, comparisons,
-    range()."""
+    """Returns those of *names* that mean the same in every scope: units, comparisons, `range`."""
     constants: dict[str, object] = {
         n: units.named_units()[n] for n in names & units.named_units().keys()
     }
@@ -150,8 +150,9 @@ class CompiledText(NamedTuple):
             raise TextError(what, self._find_line(error), "check the types of its values") from None
 
     def _find_line(self, error: Exception) -> int | None:
-        """Returns the template's line that raised *error*."""
-        trace, line = error.__traceback__, None
+        """Returns the template's line that raised *error*; None if no line of it did."""
+        line = None
+        trace = error.__traceback__
         while trace is not None:
             if trace.tb_frame.f_code.co_filename == "<template>":
                 line = self.template.get_corresponding_lineno(trace.tb_lineno)
@@ -160,6 +161,7 @@ class CompiledText(NamedTuple):
 
 
 def _limit_output(pieces: Iterator[str]) -> Iterator[str]:
+    """Yields *pieces*. Raises TextError if they are too long together."""
     length = 0
     for piece in pieces:
         length += len(piece)
@@ -171,7 +173,7 @@ def _limit_output(pieces: Iterator[str]) -> Iterator[str]:
 @lru_cache(maxsize=8192)
 def compile_text(text: str) -> CompiledText:
     """Returns *text*, checked and compiled. Raises TextError."""
-    environment = _environment()
+    environment = _make_environment()
     try:
         tree = environment.parse(text)
         structure.check(tree)
@@ -200,7 +202,7 @@ def compile_text(text: str) -> CompiledText:
 
 
 def _syntax_error(error: jinja2.TemplateSyntaxError) -> TextError:
-    said = (error.message or "bad syntax").replace("token 'end of print statement'", "'}}'")
-    message = shorten(said.split(". ")[0], 80).rstrip(".")
+    full = (error.message or "bad syntax").replace("token 'end of print statement'", "'}}'")
+    message = shorten(full.split(". ")[0], 80).rstrip(".")
     what = f"can't read a placeholder: {message[:1].lower()}{message[1:]}"
     return TextError(what, error.lineno, "write {{ name }}, with a space before a brace of LaTeX")

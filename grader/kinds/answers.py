@@ -30,7 +30,7 @@ def right_value(kind: Kind, key: Key) -> object | None:
 
 
 def carried_answer(kind: Kind, key: Key) -> Value | None:
-    """Returns what later parts compute with if the answer is right; None for nothing."""
+    """Returns the right answer as the value that later parts compute with, or None without one."""
     value = None if kind.needs_solution else right_value(kind, key)
     return None if value is None else kind.carry_value(value, key)
 
@@ -72,7 +72,7 @@ def as_python(answer: object) -> str:
 
 
 def label_as_python(label: str) -> str:
-    """Returns the label of a row as Python source: a number if it is one."""
+    """Returns the label of a row as Python source: without quotes if it consists of digits."""
     return label if label.isascii() and label.isdigit() else as_python(label)
 
 

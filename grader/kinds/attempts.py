@@ -67,8 +67,7 @@ class Code(Part):
 
 @dataclass(frozen=True, kw_only=True)
 class CodeKey(Key):
-    """The hidden cases of a code part and their expected results, read or made when first
-    needed."""
+    """The hidden cases of a code part and their expected results, read or made when needed."""
 
     part: Code
     draw: Draw
@@ -97,8 +96,8 @@ class CodeKey(Key):
         Either a `value`, the name of the exception that it `raises`, or, if only properties decide,
         a result of the same `form`; None if the author checks the form, or the reference raised.
         """
-        known = dict(zip(self._distinct_calls, self._all_expected["wanted"], strict=True))
-        return tuple(known[case.call] for case in self.cases)
+        results = dict(zip(self._distinct_calls, self._all_expected["wanted"], strict=True))
+        return tuple(results[case.call] for case in self.cases)
 
     def find_broken_property(
         self, case: HiddenCase, raw: Mapping[str, object], want: Mapping[str, object]
@@ -108,7 +107,8 @@ class CodeKey(Key):
         The form is checked first, so that the author's code meets only results that it was written
         for.
         """
-        asks, why = self._all_expected["asks"], None
+        asks = self._all_expected["asks"]
+        why = None
         if "form" in asks and "form" in want:
             why = self.solution_functions.ask("form", case.call, raw)
         elif want.get("form") is not None:
@@ -118,15 +118,15 @@ class CodeKey(Key):
         return why
 
     def review(self, source: str) -> SourceReview:
-        """Returns what the text of a student's code shows; kept like the hidden cases.
+        """Returns what the text of a student's code shows. It is kept like the hidden cases.
 
         Raises NotAnalyzedError.
         """
         if not self.part.forbid and len(source) > analysis.MOST_HERE:
             return SourceReview()  # longer than any starter
-        what = (source, self.part.id, self.starter, self.part.forbid)
-        review_data = self.keep(digest_of_review(*what), lambda: analysis.review_source(*what))
-        return SourceReview(**review_data)
+        arguments = (source, self.part.id, self.starter, self.part.forbid)
+        digest = digest_of_review(*arguments)
+        return SourceReview(**self.keep(digest, lambda: analysis.review_source(*arguments)))
 
     @cached_property
     def _cases_digest(self) -> str:
@@ -142,10 +142,10 @@ class CodeKey(Key):
         """The expected results of the distinct calls, and which checks the author wrote; see
         `SolutionFunctions.expected_results`."""
         digest = kept_cases.digest_of_expected(self._cases_digest, self.part.driver, self.tools)
-        found: Mapping[str, Any] = self.keep(
+        expected: Mapping[str, Any] = self.keep(
             digest, lambda: self.solution_functions.expected_results(self._distinct_calls)
         )
-        return found
+        return expected
 
     @property
     def tools(self) -> tuple[str, ...]:
@@ -163,7 +163,7 @@ class CodeKey(Key):
         If a package that the solution needs is missing, the hidden cases are left out; the part is
         deferred anyway.
         """
-        shown = tuple(Call(example=example) for example in self.examples)
+        examples = tuple(Call(example=example) for example in self.examples)
         try:
             cases = tuple(c.call for c in self.cases) if self.draw.solution else ()
         except PackageError:
@@ -173,7 +173,7 @@ class CodeKey(Key):
             alias=self.part.id,
             driver=self.part.driver,
             tools=self.tools,
-            calls=(*shown, *cases),
+            calls=(*examples, *cases),
             seconds=self.part.seconds,
             device=self.part.device,
             needs=self.needs,
@@ -188,16 +188,16 @@ def required_packages(part: Part, solution: str) -> tuple[str, ...]:
     These are the packages that the part declares and those that its code or the solution imports,
     but not imports inside solution functions that only the gate calls.
     """
-    run = packages.imported_packages(*(getattr(part, name, "") for name in _RUN))
-    ours = (tools.source(name) for name in getattr(part, "tools", ()))
-    loaded = packages.imported_packages(
-        *ours, *([solution] if isinstance(part, Code) else []), at_load=True
+    of_part = packages.imported_packages(*(getattr(part, name, "") for name in _CODE_FIELDS))
+    tool_sources = (tools.source(name) for name in getattr(part, "tools", ()))
+    at_load = packages.imported_packages(
+        *tool_sources, *([solution] if isinstance(part, Code) else []), at_load=True
     )
-    needed = {*getattr(part, "needs", ()), *run, *loaded}
+    needed = {*getattr(part, "needs", ()), *of_part, *at_load}
     return tuple(name for name in packages.PACKAGES if name in needed)
 
 
-_RUN = ("starter", "driver", "setup")
+_CODE_FIELDS = ("starter", "driver", "setup")
 """The fields of parts that contain Python code."""
 
 

@@ -86,10 +86,7 @@ class KindOf(ABC, Generic[K, V]):
 
     @abstractmethod
     def key(self, part: Any, draw: Draw) -> K:
-        """Returns the key for *part* in this variant.
-
-        Raises SpecError or ValueError for a bad spec.
-        """
+        """Returns the key for *part* in a variant. Raises SpecError or ValueError for bad specs."""
 
     @abstractmethod
     def read(self, raw: Raw, key: K) -> V:
@@ -112,8 +109,7 @@ class KindOf(ABC, Generic[K, V]):
 
     @abstractmethod
     def format_value(self, value: V, key: K) -> str:
-        """Returns the value as the grader understood it, such as "28 GB", on one line of plain
-        text."""
+        """Returns the value as understood, such as "28 GB", on one line of plain text."""
 
     @abstractmethod
     def instructions(self, key: K) -> str:

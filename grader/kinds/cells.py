@@ -33,18 +33,18 @@ def read_cell(read: Callable[[], T]) -> T | UnreadableCell | None:
         return None if reason.blank else UnreadableCell(reason.sentence)
 
 
-def require_some(cells: Iterable[object]) -> None:
-    """Raises Unreadable unless at least one of *cells* can be read."""
-    given = [cell for cell in cells if cell is not None]
-    unread = [cell for cell in given if isinstance(cell, UnreadableCell)]
-    if not given:
+def require_readable(cells: Iterable[object]) -> None:
+    """Raises Unreadable if all of *cells* are blank or unreadable."""
+    filled = [cell for cell in cells if cell is not None]
+    unreadable = [cell for cell in filled if isinstance(cell, UnreadableCell)]
+    if not filled:
         raise Unreadable("The answer is empty.", blank=True)
-    if len(unread) == len(given):
-        raise Unreadable(unread[0].sentence)
+    if len(unreadable) == len(filled):
+        raise Unreadable(unreadable[0].sentence)
 
 
 def missing_parts(value: object) -> str:
-    """Returns how many cells of a value are blank or unreadable; empty for any other value."""
+    """Returns in words how many cells of *value* are blank or unreadable; empty if none are."""
     rows = value if isinstance(value, tuple) else ()
     has_rows = any(isinstance(row, tuple) for row in rows)
     cells = [cell for row in rows for cell in row] if has_rows else rows
@@ -71,13 +71,12 @@ def raw_pairs(raw: Raw) -> list[tuple[Raw, Raw]]:
     pairs = raw.get("v")
     if raw.get("t") != "dict" or not isinstance(pairs, list):
         return []
-    known = (pair for pair in pairs if isinstance(pair, list) and len(pair) == 2)
-    return [(as_raw(name), as_raw(value)) for name, value in known]
+    valid_pairs = (pair for pair in pairs if isinstance(pair, list) and len(pair) == 2)
+    return [(as_raw(name), as_raw(value)) for name, value in valid_pairs]
 
 
 def as_raw(item: object) -> Raw:
-    """Returns an item as a Raw: a bare list is a row of an array; anything else unknown is
-    unreadable."""
+    """Returns an item unchanged if it is a Raw, a list as the Raw of one, or an unreadable Raw."""
     if isinstance(item, dict):
         return item
     return {"t": "list", "v": item} if isinstance(item, list) else {}

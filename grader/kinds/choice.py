@@ -49,8 +49,8 @@ class ChoiceKind(LetteredKind[ChoiceKey, str]):
         choices = label_options(part.options, draw, part.id if part.shuffle else None)
         right = right_letters(part.options, choices, draw)
         if len(right) != 1:
-            saw = " and ".join(f"'{choice_by_letter(choices, r).id}'" for r in right) or "none"
-            raise ValueError(f"exactly one option must be correct, but {saw} is")
+            named = " and ".join(f"'{choice_by_letter(choices, r).id}'" for r in right) or "none"
+            raise ValueError(f"exactly one option must be correct, but {named} is")
         return ChoiceKey(part=part, draw=draw, choices=choices, right=right[0])
 
     def read(self, raw: Raw, key: ChoiceKey) -> str:
@@ -78,7 +78,7 @@ class ChoiceKind(LetteredKind[ChoiceKey, str]):
         forms = (key.right, key.right.lower(), f" {key.right}) ", f"({key.right})", right.text)
         return (
             *(Example(raw=samples.text(form), share=1.0, why="the right option") for form in forms),
-            *_wrong_letters(key),
+            *_wrong_option_examples(key),
             samples.unreadable(samples.text("AB"), "two letters"),
             *samples.NOT_LETTERS,
         )
@@ -99,7 +99,8 @@ class ChoiceKind(LetteredKind[ChoiceKey, str]):
         return choice_by_letter(key.choices, value).id
 
 
-def _wrong_letters(key: ChoiceKey) -> Iterator[Example]:
+def _wrong_option_examples(key: ChoiceKey) -> Iterator[Example]:
+    """Yields an example for each wrong option. Raises TextError if feedback has an error."""
     for choice in key.choices:
         if choice.letter == key.right:
             continue

@@ -12,7 +12,7 @@ from grader.kinds.attempts import Code, CodeAnswer, CodeExample, CodeKey
 from grader.kinds.base import UNDRAWN, Example, KindOf, Unreadable, kinds, partial_judgment
 from grader.kinds.hidden.analysis import NotAnalyzedError
 from grader.kinds.hidden.compare import Closeness
-from grader.kinds.hidden.judging import CaseResults, broken_rule, example_fault, rule_doubt
+from grader.kinds.hidden.judging import CaseResults, check_example, find_broken_rule, find_doubt
 from grader.kinds.hidden.review import SourceReview
 from grader.kinds.hidden.solutions import run_here
 from grader.kinds.hidden.source import extract_definition
@@ -55,30 +55,31 @@ class CodeKind(KindOf[CodeKey, CodeAnswer]):
     def read(self, raw: Raw, key: CodeKey) -> CodeAnswer:
         if raw.get("t") != "code":
             raise refusal(raw, _WANTED)
-        calls, source, name = raw.get("calls"), str(raw.get("source")), str(raw.get("name"))
-        value = raw.get("value")
+        calls, value = raw.get("calls"), raw.get("value")
+        source, name = str(raw.get("source")), str(raw.get("name"))
         if not isinstance(calls, list):
             raise refusal(value if isinstance(value, dict) else {}, _WANTED)
         source = re.sub(rf"\b{re.escape(name)}\b", key.part.id, source) if name else source
-        review, unseen = SourceReview(), str(raw.get("unseen") or "")
+        why_unanalyzed = str(raw.get("unseen") or "")
         try:
             review = key.review(source)
         except NotAnalyzedError as error:
-            unseen = unseen or str(error)
+            review = SourceReview()
+            why_unanalyzed = why_unanalyzed or str(error)
         if review.is_starter:
             raise Unreadable("The starter code is unchanged.", blank=True)
         measured = raw.get("race")
         return CodeAnswer(
             source=source,
             review=review,
-            why_unanalyzed=unseen,
+            why_unanalyzed=why_unanalyzed,
             calls=tuple(c for c in calls if isinstance(c, dict)),
             measurement=measured if isinstance(measured, dict) else {},
-            deferred=next((one for one in _WAITS if one == raw.get("deferred")), ""),
+            deferred=next((need for need in _WAITS if need == raw.get("deferred")), ""),
         )
 
     def judge(self, value: CodeAnswer, key: CodeKey) -> Judgment:
-        rule = broken_rule(value, key.part)
+        rule = find_broken_rule(value, key.part)
         if rule is not None:
             return partial_judgment(0.0, f"This part must be solved without {rule}.")
         if value.deferred:
@@ -88,7 +89,7 @@ class CodeKind(KindOf[CodeKey, CodeAnswer]):
         except LookupError:
             note = "The code was run on inputs that no longer count; it will be run again."
             return partial_judgment(None, note)
-        doubt = rule_doubt(value, key.part, earns=judgment.share != 0)
+        doubt = find_doubt(value, key.part, earns=judgment.share != 0)
         if doubt is None:
             return judgment
         note = f"This part forbids some functions, and {doubt}; a person will review it."
@@ -98,14 +99,14 @@ class CodeKind(KindOf[CodeKey, CodeAnswer]):
         return key.call_plan(name)
 
     def format_value(self, value: CodeAnswer, key: CodeKey) -> str:
-        what = value.deferred
-        return f"code, not run: {what} is not installed" if what in packages.PACKAGES else "code"
+        need = value.deferred
+        return f"code, not run: {need} is not installed" if need in packages.PACKAGES else "code"
 
     def example_results(self, value: CodeAnswer, key: CodeKey) -> tuple[ExampleResult, ...]:
         """Returns how the visible examples went; empty if the machine could not run them."""
         if value.deferred:
             return ()
-        faults = [example_fault(call, key) for call in value.calls[: len(key.examples)]]
+        faults = [check_example(call, key) for call in value.calls[: len(key.examples)]]
         calls = [" ".join(call.split()) for call, _ in key.examples]
         faults += [f"`{call}` was not run" for call in calls[len(faults) :]]
         return tuple(
@@ -115,21 +116,21 @@ class CodeKind(KindOf[CodeKey, CodeAnswer]):
 
     def examples(self, key: CodeKey) -> tuple[Example, ...]:
         # Examples that need a package missing here are left out.
-        here = not packages.missing_packages(key.needs)
-        right = [
-            f"{key.part.id}_right_{n}" for n in key.solution_functions.functions_of_kind("right")
-        ] or [key.part.id]
-        ran = (
-            Example(raw=self.raw(key, function), share=1.0, why=f"{function} of the solution")
-            for function in (right if here else ())
-        )
+        can_run = not packages.missing_packages(key.needs)
         name = key.part.id
+        right_functions = [
+            f"{name}_right_{end}" for end in key.solution_functions.functions_of_kind("right")
+        ] or [name]
+        right_examples = (
+            Example(raw=self.raw(key, function), share=1.0, why=f"{function} of the solution")
+            for function in (right_functions if can_run else ())
+        )
         raised = {"is": "raised", "type": "NoSuchError", "what": ""}
-        fails = [{"call": digest, **raised} for digest in key.call_plan(name).digests]
+        calls = [{"call": digest, **raised} for digest in key.call_plan(name).digests]
         source = f"def {name}(*arguments, **named):\n    raise NoSuchError"
-        wrong = {"t": "code", "source": source, "name": name, "calls": fails}
+        wrong = {"t": "code", "source": source, "name": name, "calls": calls}
         return (
-            *ran,
+            *right_examples,
             Example(raw=wrong, share=0.0, why="code that always raises"),
             samples.unreadable(
                 {"t": "code", "source": key.starter, "name": key.part.id, "calls": []},
@@ -141,19 +142,19 @@ class CodeKind(KindOf[CodeKey, CodeAnswer]):
         )
 
     def raw(self, key: CodeKey, function: str) -> Raw:
-        """Returns what a run would leave if a student wrote that function of the solution file."""
+        """Returns the raw answer of a student whose code is *function* of the solution file."""
         source = key.solution_functions.source(function, key.part.id)
         return self.simulate_run(key, key.part.id, source, function)
 
     def simulate_run(self, key: CodeKey, name: str, source: str, function: str = "") -> Raw:
-        """Returns what a run of *source* would leave of *name*. Runs it here, so only our own code.
+        """Runs *source*, our own code, in this process, and returns the raw answer for *name*.
 
         *function* is the function of the solution file that the source was made from, if any.
         """
-        waits = packages.missing_packages(key.needs)
-        if waits:
+        missing = packages.missing_packages(key.needs)
+        if missing:
             raw = {"t": "code", "source": source, "name": name, "value": {"t": "object"}}
-            return {**raw, "calls": [], "deferred": waits[0]}
+            return {**raw, "calls": [], "deferred": missing[0]}
         return run_here(key.call_plan(name), source, function)
 
     def instructions(self, key: CodeKey) -> str:

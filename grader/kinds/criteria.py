@@ -26,14 +26,14 @@ def split_rubric(rubric: str, max_points: float) -> tuple[Criterion, ...]:
     If every paragraph starts with its points in bold, the points are in that proportion; otherwise
     all paragraphs count equally.
     """
-    texts = [one.strip() for one in rubric.split("\n\n") if one.strip()]
+    texts = [text.strip() for text in rubric.split("\n\n") if text.strip()]
     matches = [_WORTH.match(text) for text in texts]
-    worth = [float(match[1]) for match in matches if match]
-    if len(worth) != len(texts) or not sum(worth):
-        worth = [1.0] * len(texts)
-    total = sum(worth)
-    shares = [max_points if total == one else max_points * one / total for one in worth]
-    return tuple(Criterion(text=t, points=p) for t, p in zip(texts, shares, strict=True))
+    weights = [float(match[1]) for match in matches if match]
+    if len(weights) != len(texts) or not sum(weights):
+        weights = [1.0] * len(texts)
+    total = sum(weights)
+    points = [max_points if total == w else max_points * w / total for w in weights]
+    return tuple(Criterion(text=t, points=p) for t, p in zip(texts, points, strict=True))
 
 
 def summarize_criterion(text: str) -> str:
@@ -44,5 +44,6 @@ def summarize_criterion(text: str) -> str:
     """
     bare = " ".join(_LEAD.sub("", text.strip(), count=1).split())
     first = _SENTENCE_END.split(bare, maxsplit=1)[0]
-    said = _PLACEHOLDER.sub(lambda found: f"[{found[1]}]", first).replace("**", "").replace("`", "")
-    return said[:1].upper() + said[1:]
+    named = _PLACEHOLDER.sub(lambda match: f"[{match[1]}]", first)
+    plain = named.replace("**", "").replace("`", "")
+    return plain[:1].upper() + plain[1:]

@@ -32,7 +32,7 @@ def fold_label(label: str) -> str:
 
 
 def _iter_rows(raw: Raw, rows: Sequence[str], wanted: str) -> Iterator[tuple[int, Raw]]:
-    """Yields the index and the value of each row."""
+    """Yields the index and the value of each row. Raises Unreadable if *raw* is not a table."""
     tag = raw.get("t")
     if tag == "dict":
         yield from _iter_named_rows(raw, rows)
@@ -53,17 +53,18 @@ def _has_height(raw: Raw, height: int) -> bool:
 
 
 def _iter_named_rows(raw: Raw, rows: Sequence[str]) -> Iterator[tuple[int, Raw]]:
+    """Yields the index and the value of each row of a dict. Raises Unreadable for unknown names."""
     places = {fold_label(label): index for index, label in enumerate(rows)}
     for name, row in raw_pairs(raw):
-        index = places.get(_row_label(name))
+        index = places.get(_fold_row_name(name))
         if index is None:
-            seen = quote(name.get("v", ""))
-            raise Unreadable(f"There is no row {seen}; the rows are {', '.join(rows)}.")
+            unknown = quote(name.get("v", ""))
+            raise Unreadable(f"There is no row {unknown}; the rows are {', '.join(rows)}.")
         yield index, row
 
 
-def _row_label(raw: Raw) -> str:
-    """Returns a row's name as the table would print it."""
+def _fold_row_name(raw: Raw) -> str:
+    """Returns a dict's key as the table prints a label; empty for a number that can't be read."""
     written = str(raw.get("v", ""))
     if raw.get("t") not in ("int", "float"):
         return fold_label(written)
@@ -74,6 +75,7 @@ def _row_label(raw: Raw) -> str:
 
 
 def _read_row(row: Raw, columns: Sequence[str]) -> tuple[Cell, ...]:
+    """Returns the cells of a row, with None for those left out; all unreadable if it is no list."""
     count = len(columns)
     if row.get("t") in ("ellipsis", "none"):
         return (None,) * count

@@ -138,7 +138,7 @@ def choice_by_letter(choices: Sequence[LabeledChoice], letter: str) -> LabeledCh
 def find_choices(answer: str, choices: Sequence[LabeledChoice]) -> tuple[str, ...]:
     """Returns the choices named by letters in *answer*, each with its letter, as Markdown.
 
-    *answer* is a text from a kind's `say`: letters, numbers of items, and words.
+    *answer* is a text from a kind's `format_value`: letters, numbers of items, and words.
     """
     named = {choice.letter: choice for choice in choices}
     letters = dict.fromkeys(_LETTER.findall(answer))
@@ -217,16 +217,13 @@ def read_letter_cell(raw: Raw, choices: Sequence[LabeledChoice]) -> str:
 
 
 def read_letter(raw: Raw, choices: Sequence[LabeledChoice], wanted: str = "") -> str:
-    """Returns the letter that *raw* gives. Raises Unreadable, which asks for *wanted*, by default
-    one letter."""
+    """Returns the letter in *raw*. Raises Unreadable, which asks for *wanted* or one letter."""
     wanted = wanted or one_letter(choices)
     written = read_text(raw, wanted)
     letter = find_letter(written, choices)
     if letter is None:
-        seen = quote(written)
-        raise Unreadable(
-            f"{seen} is not one of the letters {letters_in_words(choices)}; give {wanted}."
-        )
+        letters = letters_in_words(choices)
+        raise Unreadable(f"{quote(written)} is not one of the letters {letters}; give {wanted}.")
     return letter
 
 
@@ -246,37 +243,37 @@ def read_letters(raw: Raw, choices: Sequence[LabeledChoice], wanted: str) -> lis
     whole = find_letter(written, choices)
     if whole is not None:
         return [whole]
-    letters = {choice.letter for choice in choices}
-    found: list[str] = []
+    valid = {choice.letter for choice in choices}
+    letters: list[str] = []
     for piece in filter(None, re.split(BETWEEN, written, flags=re.IGNORECASE)):
         letter = find_letter(piece, choices)
-        if letter is None and not (
-            len(piece) <= len(LETTERS) and letters.issuperset(piece.upper())
-        ):
+        are_letters = len(piece) <= len(LETTERS) and valid.issuperset(piece.upper())
+        if letter is None and not are_letters:
             inside = "" if piece == written else f" in {quote(written)}"
             raise Unreadable(
                 f"{quote(piece)}{inside} is not one of the letters {letters_in_words(choices)}; "
                 f"give {wanted}."
             )
-        found += [letter] if letter else list(piece.upper())
-    return found
+        letters += [letter] if letter else list(piece.upper())
+    return letters
 
 
 def _read_items(
     items: Sequence[object], choices: Sequence[LabeledChoice], wanted: str
 ) -> list[str]:
+    """Returns the letters in a list. Raises Unreadable, as blank only if every item is blank."""
     raws: list[Raw] = [i if isinstance(i, dict) else {} for i in items]
     if raws and all(r.get("t") == "ellipsis" for r in raws):
         raise refusal({"t": "ellipsis"}, wanted)
-    found: list[str] = []
+    letters: list[str] = []
     for item in raws:
         if item.get("t") != "str":
             raise Unreadable(_describe_wrong_item(item, wanted))
         try:
-            found.append(read_letter(item, choices, wanted))
+            letters.append(read_letter(item, choices, wanted))
         except Unreadable as error:
             raise Unreadable(error.sentence) from None  # not blank as a whole
-    return found
+    return letters
 
 
 def _describe_wrong_item(item: Raw, wanted: str) -> str:

@@ -9,7 +9,7 @@ from typing import Literal
 
 from grader.kinds import lettered, samples
 from grader.kinds.base import CORRECT, UNDRAWN, Example, Unreadable, kinds, partial_judgment
-from grader.kinds.cells import UnreadableCell, raw_items, raw_pairs, read_cell, require_some
+from grader.kinds.cells import UnreadableCell, raw_items, raw_pairs, read_cell, require_readable
 from grader.kinds.lettered import Item, LetteredKey, LetteredKind
 from grader.kinds.scalars import quote, read_text, refusal
 from grader.kinds.texts import fill
@@ -70,11 +70,11 @@ class MatchingKind(LetteredKind[MatchingKey, Matched]):
         )
 
     def read(self, raw: Raw, key: MatchingKey) -> Matched:
-        found: list[str | UnreadableCell | None] = [None] * len(key.items)
+        cells: list[str | UnreadableCell | None] = [None] * len(key.items)
         for index, item in _iter_entries(raw, key):
-            found[index] = read_cell(lambda item=item: lettered.read_letter_cell(item, key.choices))  # type: ignore[misc]
-        require_some(found)
-        return tuple(found)
+            cells[index] = read_cell(lambda item=item: lettered.read_letter_cell(item, key.choices))  # type: ignore[misc]
+        require_readable(cells)
+        return tuple(cells)
 
     def judge(self, value: Matched, key: MatchingKey) -> Judgment:
         cells = {str(n): _verdict_of(v, r) for n, (v, r) in enumerate(zip(value, key.right), 1)}  # noqa: B905
@@ -114,7 +114,7 @@ class MatchingKind(LetteredKind[MatchingKey, Matched]):
         )
 
     def instructions(self, key: MatchingKey) -> str:
-        return f"{_expected_form(key)}; each item counts"
+        return f"{_describe_form(key)}; each item counts"
 
     def answer(self, key: MatchingKey) -> object:
         return dict(enumerate(key.right, 1))
@@ -148,30 +148,31 @@ class MatchingKind(LetteredKind[MatchingKey, Matched]):
         return "\n".join(lines)
 
 
-def _expected_form(key: MatchingKey) -> str:
+def _describe_form(key: MatchingKey) -> str:
     count = len(key.items)
     each = f"each of 1 to {count}" if count > 1 else "item 1"
     return f"a letter in quotes, {lettered.letters_in_words(key.choices)}, for {each}"
 
 
 def _iter_entries(raw: Raw, key: MatchingKey) -> Iterator[tuple[int, Raw]]:
-    """Yields the index and the value of each item. Raises Unreadable."""
+    """Yields the index of each item, and the letter given for it. Raises Unreadable."""
     tag = raw.get("t")
     if tag == "dict":
         for name, value in raw_pairs(raw):
-            yield _item_index(name, key), value
+            yield _read_item_index(name, key), value
     elif tag in ("list", "array") and isinstance(raw.get("v"), list):
         items = raw_items(raw)
         if len(items) > len(key.items):
             raise Unreadable(f"{len(items)} letters were given for {len(key.items)} items.")
         yield from enumerate(items)
     elif tag == "str":
-        yield from _entries_from_text(read_text(raw, _expected_form(key)), key)
+        yield from _iter_text_entries(read_text(raw, _describe_form(key)), key)
     else:
-        raise refusal(raw, _expected_form(key))
+        raise refusal(raw, _describe_form(key))
 
 
-def _item_index(name: Raw, key: MatchingKey) -> int:
+def _read_item_index(name: Raw, key: MatchingKey) -> int:
+    """Returns the index from 0 of the item that *name* numbers from 1. Raises Unreadable."""
     written = str(name.get("v", "")).strip()
     if name.get("t") == "float":
         written = written.removesuffix(".0")  # in a dict, 1.0 is the same key as 1
@@ -187,8 +188,8 @@ PAIR = r"\(?\s*(\d{1,3})\s*(?:[).:=→-]|->)*\s*([A-Za-z])\s*\)?[\s,;]*"
 _PAIR = re.compile(PAIR)
 
 
-def _entries_from_text(written: str, key: MatchingKey) -> Iterator[tuple[int, Raw]]:
-    """Yields the letters in the items' order, from a text such as "1C 2A" or "CA"."""
+def _iter_text_entries(written: str, key: MatchingKey) -> Iterator[tuple[int, Raw]]:
+    """Yields the index and the letter of each item in a text such as "1C 2A" or "CA"."""
     written = " ".join(written.split())
     if re.fullmatch(r"[A-Za-z]+", written) and len(written) == len(key.items):
         yield from enumerate(samples.text(letter) for letter in written)
@@ -197,8 +198,8 @@ def _entries_from_text(written: str, key: MatchingKey) -> Iterator[tuple[int, Ra
     while end < len(written):
         pair = _PAIR.match(written, end)
         if pair is None:
-            raise Unreadable(f"{quote(written)} can't be read; give {_expected_form(key)}.")
-        yield _item_index(samples.text(pair[1]), key), samples.text(pair[2])
+            raise Unreadable(f"{quote(written)} can't be read; give {_describe_form(key)}.")
+        yield _read_item_index(samples.text(pair[1]), key), samples.text(pair[2])
         end = pair.end()
 
 
@@ -209,10 +210,13 @@ def _verdict_of(value: str | UnreadableCell | None, right: str) -> Verdict:
 
 
 def _format_cell(value: str | UnreadableCell | None) -> str:
-    return value if isinstance(value, str) else "blank" if value is None else "unreadable"
+    if isinstance(value, UnreadableCell):
+        return "unreadable"
+    return "blank" if value is None else value
 
 
 def _blank_examples(key: MatchingKey, less: float) -> Iterator[Example]:
+    """Yields examples with blank or unreadable items; those with one such item earn *less*."""
     right = key.right
     blank = dict.fromkeys(range(1, len(right) + 1), ...)
     yield samples.unreadable(_raw_dict(blank), "the untouched placeholder")
@@ -225,6 +229,7 @@ def _blank_examples(key: MatchingKey, less: float) -> Iterator[Example]:
 
 
 def _raw_dict(letters: Mapping[int, object]) -> Raw:
+    """Returns the Raw of a dict from numbers to letters, in which `...` stands for a blank."""
     return samples.a_dict(
         (samples.number(n), samples.BLANK if v is ... else samples.text(str(v)))
         for n, v in letters.items()

@@ -99,11 +99,11 @@ class MeasurementKey(CodeKey):
 
     @property
     def setup(self) -> str:
-        """The source with the variant's numbers, after the counting tool."""
+        """The code with the variant's numbers; for launches, after the tool that counts them."""
         setup = fill(self.part.setup, self.draw)
-        return (
-            f"{student_tools.source('launches')}\n{setup}" if self.part.by == "launches" else setup
-        )
+        if self.part.by != "launches":
+            return setup
+        return f"{student_tools.source('launches')}\n{setup}"
 
 
 class MeasurementKind(CodeKind):
@@ -121,8 +121,8 @@ class MeasurementKind(CodeKind):
             raise ValueError("'least' is for counts; use 'work' for times")
         if part.by != "time" and part.work != Work():
             raise ValueError("'work' is for times; use 'least' for counts")
-        known = super().key(part, draw)
-        return MeasurementKey(part=part, draw=draw, starter=known.starter, examples=known.examples)
+        key = super().key(part, draw)
+        return MeasurementKey(part=part, draw=draw, starter=key.starter, examples=key.examples)
 
     def judge(self, value: CodeAnswer, key: CodeKey) -> Judgment:
         right, part = super().judge(value, key), key.part
@@ -147,8 +147,8 @@ class MeasurementKind(CodeKind):
 
 
 def _judge_speed(part: Measurement, measured: Mapping[str, object]) -> Judgment:
-    """Returns the judgment of correct code; an inconclusive measurement never costs points."""
-    what = _COUNTED.get(part.by)
+    """Returns the judgment of correct code, which stays open if the measurement is inconclusive."""
+    counted = _COUNTED.get(part.by)
     try:
         ratio = ratios.measured_ratio(measured)
     except ratios.TooSlowError as error:
@@ -156,11 +156,13 @@ def _judge_speed(part: Measurement, measured: Mapping[str, object]) -> Judgment:
     except ratios.RanWrongError as error:
         return partial_judgment(0.0, f"All hidden cases pass, but {error}.")
     except ratios.ElsewhereError as error:
-        note = f"The rest waits for a machine that counts {what}: {error}. No points are deducted."
+        note = (
+            f"The rest waits for a machine that counts {counted}: {error}. No points are deducted."
+        )
     except ratios.DisturbedError as error:
         note = f"The count is not reliable: {error}. A person will review it."
     except ratios.NotMeasuredError as error:
-        failed = f"{what} could not be counted" if what else "speed could not be measured"
+        failed = f"{counted} could not be counted" if counted else "speed could not be measured"
         note = f"The {failed}: {error}. {ratios.next_step(measured)}"
     else:
         return _judge_ratio(part, ratio, measured)
@@ -170,19 +172,19 @@ def _judge_speed(part: Measurement, measured: Mapping[str, object]) -> Judgment:
 def _judge_ratio(
     part: Measurement, ratio: ratios.Estimate, measured: Mapping[str, object]
 ) -> Judgment:
-    """Judges by the highest threshold that *ratio* reaches; open if it is too close to one."""
-    right, between = "All hidden cases pass.", f"{ratio.low:.3g} and {ratio.high:.3g}"
+    """Returns the judgment by the highest threshold reached; open close to any threshold."""
+    right = "All hidden cases pass."
+    between = f"between {ratio.low:.3g} and {ratio.high:.3g}"
     if part.by != "time":
         count, baseline_count = ratios.median_counts(measured)
         counted = _COUNTED[part.by]
         comparison = f"It uses {count:,.0f} {counted}, and the baseline {baseline_count:,.0f}"
-        between = f"a ratio of {between.replace('and', 'to')}"
+        between = f"a ratio of {ratio.low:.3g} to {ratio.high:.3g}"
     elif ratios.is_too_fast(measured):
         note = "It is faster than this machine should allow; a person will review it."
         return partial_judgment(None, f"{right} {note}")
     else:
         comparison = f"It is {ratio.middle:.3g} times as fast as the baseline"
-        between = f"between {between}"
     if any(ratio.is_at_least(step.ratio) is None for step in part.speed):
         busy = part.by == "time" and ratios.is_busy(measured)
         why = "the machine was busy" if busy else "too close to a threshold"

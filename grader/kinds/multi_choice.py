@@ -92,8 +92,9 @@ class MultiChoiceKind(LetteredKind[MultiChoiceKey, frozenset[str]]):
         explained = _explained_options(value, key)
         mistake = option_id(explained[0]) if explained else None
         note = " ".join(try_fill(o.feedback, key.draw) for o in explained)
-        some, none = "Some of the options are wrong or missing.", "These are not the right options."
-        return partial_judgment(earned, note or (some if earned else none), mistake)
+        if not note and earned:
+            note = "Some of the options are wrong or missing."
+        return partial_judgment(earned, note or "These are not the right options.", mistake)
 
     def format_value(self, value: frozenset[str], key: MultiChoiceKey) -> str:
         return ", ".join(sorted(value)) or "none of them"
@@ -101,7 +102,8 @@ class MultiChoiceKind(LetteredKind[MultiChoiceKey, frozenset[str]]):
     def examples(self, key: MultiChoiceKey) -> tuple[Example, ...]:
         right = sorted(key.right)
         listed = samples.texts(right)
-        joined, in_words = "".join(right) or "none", " and ".join(right).lower() or "None"
+        joined = "".join(right) or "none"
+        in_words = " and ".join(right).lower() or "None"
         return (
             Example(raw=listed, share=1.0, why="the right options"),
             Example(raw={**listed, "t": "set"}, share=1.0, why="the right options as a set"),
@@ -128,20 +130,18 @@ class MultiChoiceKind(LetteredKind[MultiChoiceKey, frozenset[str]]):
         right = [c for c in key.choices if c.letter in key.right]
         texts = [f"**{c.letter}.** {c.text.removesuffix('.')}" for c in right]
         answer = f"{'; '.join(texts) or '**None of them**'} ({_RULES[key.part.rule][1]})"
-        return "\n\n".join(filter(None, (answer, _reasons(key))))
+        return "\n\n".join(filter(None, (answer, _explain_right_options(key))))
 
 
-def _reasons(key: MultiChoiceKey) -> str:
+def _explain_right_options(key: MultiChoiceKey) -> str:
     """Returns why the right options are right, as far as the author says so.
 
-    Of an option that is right for some variants only, the feedback is about the others.
+    The feedback on an option that is right only for some variants is about the other variants.
     """
-    reasons = {option_id(o): o.feedback for o in key.part.options if o.correct is True}
-    return " ".join(
-        f"**{choice.letter}.** {fill(reason, key.draw)}"
-        for choice in key.choices
-        if (reason := reasons.get(choice.id))
-    )
+    always_right = (o for o in key.part.options if o.correct is True and o.feedback)
+    reasons = {option_id(o): o.feedback for o in always_right}
+    explained = (choice for choice in key.choices if choice.id in reasons)
+    return " ".join(f"**{c.letter}.** {fill(reasons[c.id], key.draw)}" for c in explained)
 
 
 def _earned_share(chosen: frozenset[str], key: MultiChoiceKey) -> float:
@@ -173,6 +173,7 @@ def _explained_options(chosen: frozenset[str], key: MultiChoiceKey) -> list[Answ
 
 
 def _one_wrong_examples(key: MultiChoiceKey) -> Iterator[Example]:
+    """Yields an example per option, in which only this option is wrongly chosen or left out."""
     for choice in key.choices:
         chosen = key.right ^ {choice.letter}
         explained = _explained_options(chosen, key)

@@ -87,8 +87,7 @@ INCORRECT = partial_judgment(0.0, "Not within the accepted range.")
 
 
 def evaluate_answer(answer: Expr, unit: str, draw: Draw, scope: Mapping[str, Value]) -> int | float:
-    """Returns the value of *answer* as a number in *unit*. Raises ValueError if it is not a
-    number."""
+    """Returns the value of *answer* as a number in *unit*. Raises ValueError for anything else."""
     evaluated = evaluate(answer, scope, draw.facts)
     try:
         value = units.magnitude(evaluated, unit)
@@ -103,12 +102,14 @@ def evaluate_answer(answer: Expr, unit: str, draw: Draw, scope: Mapping[str, Val
 
 
 def make_key(part: NumberPart, draw: Draw, *, whole: bool = False) -> NumericKey:
-    """Returns the key of a part. Raises ValueError if the answer is not a number, or not *whole*,
-    or if the tolerance is too wide."""
+    """Returns the key of a part, an integer if *whole* is true. Raises ValueError for any other
+    answer, or if the tolerance is too wide."""
     value = evaluate_answer(part.answer, part.unit, draw, draw.scope)
-    if whole and not isinstance(value := as_whole_number(value), int):
-        fix = "round it, or use kind: numeric"
-        raise ValueError(f"the answer {value!r} is not a whole number: {fix}")
+    if whole:
+        value = as_whole_number(value)
+        if not isinstance(value, int):
+            fix = "round it, or use kind: numeric"
+            raise ValueError(f"the answer {value!r} is not a whole number: {fix}")
     accepted = tolerance.accepted_interval(
         value,
         part.tolerance,
@@ -133,6 +134,7 @@ def judge(value: float, key: NumericKey) -> Judgment:
 
 
 def _find_mistake(value: float, key: NumericKey) -> Judgment | None:
+    """Returns the judgment for the mistake nearest to a number; None if none is near."""
     nearest: tuple[float, Mistake] | None = None
     for mistake, center, low, high in key.mistake_ranges:
         if not tolerance.is_within(value, low, high):
@@ -142,9 +144,9 @@ def _find_mistake(value: float, key: NumericKey) -> Judgment | None:
             nearest = distance, mistake
     if nearest is None:
         return None
-    found = nearest[1]
-    note = try_fill(found.feedback, key.draw)
-    return Judgment(share=found.credit, verdict=Verdict.MISTAKE, note=note, mistake=found.id)
+    mistake = nearest[1]
+    note = try_fill(mistake.feedback, key.draw)
+    return Judgment(share=mistake.credit, verdict=Verdict.MISTAKE, note=note, mistake=mistake.id)
 
 
 def _iter_mistake_ranges(key: NumericKey) -> Iterator[tuple[Mistake, float, float, float]]:
@@ -196,8 +198,8 @@ def enough_digits(key: NumericKey) -> int:
     relative = width / abs(float(key.value)) if key.value else 0.0
     if not 0 < relative < math.inf:
         return 6
-    least, more = (4, 2) if key.unit == "%" else (6, 3)
-    return min(15, max(least, more - math.floor(math.log10(relative))))
+    fewest, extra = (4, 2) if key.unit == "%" else (6, 3)
+    return min(15, max(fewest, extra - math.floor(math.log10(relative))))
 
 
 def explain(key: NumericKey) -> str:

@@ -40,8 +40,7 @@ class AnswerOption(Strict):
 
 
 def option_id(option: AnswerOption) -> str:
-    """Returns the option's ID, or one derived from its text. Raises ValueError if neither is
-    possible."""
+    """Returns the option's ID, or one from its text. Raises ValueError if neither is possible."""
     if option.id:
         return option.id
     if option.text is None or "{" in option.text:
@@ -51,6 +50,7 @@ def option_id(option: AnswerOption) -> str:
 
 @lru_cache(maxsize=1024)
 def _slug(text: str) -> str:
+    """Returns an ID made from the words of an option. Raises ValueError if there are none."""
     slug = re.sub(r"[^a-z0-9]+", "-", text.casefold()).strip("-")
     if not slug:
         raise ValueError(f"the option '{text}' needs an 'id'")
@@ -68,8 +68,8 @@ def option_by_letter(
 def label_options(
     options: Sequence[AnswerOption], draw: Draw, label: str | None
 ) -> tuple[LabeledChoice, ...]:
-    """Returns *options* under letters, in an order that depends on the student and *label*; as
-    given if it is None."""
+    """Returns *options* under letters. The order depends on the student and *label*; None keeps the
+    author's order."""
     count = len(options)
     order = tuple(range(count)) if label is None else draw.order(label, count)
     labeled = tuple([(option_id(o), _option_text(o, draw)) for o in options])
@@ -77,6 +77,7 @@ def label_options(
 
 
 def _option_text(option: AnswerOption, draw: Draw) -> str:
+    """Returns an option's text, or its value with a unit. Raises ValueError unless one is given."""
     if option.text is not None and option.value is None:
         return fill(option.text, draw)
     if option.value is None or option.text is not None:

@@ -85,9 +85,9 @@ class OrderingKind(LetteredKind[OrderingKey, tuple[str, ...]]):
 
     def key(self, part: Ordering, draw: Draw) -> OrderingKey:
         ids = [item.id for item in part.items]
-        before = _transitive_closure(_given_pairs(part, ids), ids)
+        before = _transitive_closure(_read_pairs(part, ids), ids)
         right = _topological_order(ids, before)
-        shown = _shown_order(part, draw, before)
+        shown = _draw_shown_order(part, draw, before)
         choices = lettered.label_choices(lettered.fill_items(part.items, draw), shown)
         letters = {c.id: c.letter for c in choices}
         return OrderingKey(
@@ -101,15 +101,15 @@ class OrderingKind(LetteredKind[OrderingKey, tuple[str, ...]]):
     def read(self, raw: Raw, key: OrderingKey) -> tuple[str, ...]:
         if raw.get("t") == "set":
             raise Unreadable("A set has no order; give a list.")
-        found = lettered.read_letters(raw, key.choices, _expected_form(key.choices))
-        for letter in found:
-            if found.count(letter) > 1:
+        letters = lettered.read_letters(raw, key.choices, _describe_form(key.choices))
+        for letter in letters:
+            if letters.count(letter) > 1:
                 raise Unreadable(f"{letter} appears more than once; give every letter once.")
-        missing = [c.letter for c in key.choices if c.letter not in found]
+        missing = [c.letter for c in key.choices if c.letter not in letters]
         if missing:
             verb = "is" if len(missing) == 1 else "are"
             raise Unreadable(f"{', '.join(missing)} {verb} missing; give every letter once.")
-        return tuple(found)
+        return tuple(letters)
 
     def judge(self, value: tuple[str, ...], key: OrderingKey) -> Judgment:
         if all_or_nothing(value, key.before) == 1:
@@ -131,7 +131,7 @@ class OrderingKind(LetteredKind[OrderingKey, tuple[str, ...]]):
             Example(
                 raw=samples.text(" > ".join(right)), share=1.0, why="a right order with arrows"
             ),
-            *_wrong_orders(key),
+            *_wrong_order_examples(key),
             samples.unreadable(samples.texts(right[1:]), "a letter missing"),
             samples.unreadable(samples.texts((*right, right[0])), "a letter twice"),
             samples.unreadable(samples.texts(("?", *right[1:])), "a text that is not a letter"),
@@ -140,7 +140,7 @@ class OrderingKind(LetteredKind[OrderingKey, tuple[str, ...]]):
         )
 
     def instructions(self, key: OrderingKey) -> str:
-        return f"{_expected_form(key.choices)}; {_RULES[key.part.credit][1]}"
+        return f"{_describe_form(key.choices)}; {_RULES[key.part.credit][1]}"
 
     def answer(self, key: OrderingKey) -> object:
         return list(key.right)
@@ -160,11 +160,12 @@ class OrderingKind(LetteredKind[OrderingKey, tuple[str, ...]]):
         return f"{head} ({_RULES[key.part.credit][1]})\n\n{lines}"
 
 
-def _expected_form(choices: Sequence[LabeledChoice]) -> str:
+def _describe_form(choices: Sequence[LabeledChoice]) -> str:
     return f"the letters {lettered.letters_in_words(choices)} in order, as a list or as one text"
 
 
-def _given_pairs(part: Ordering, ids: Sequence[str]) -> set[tuple[str, str]]:
+def _read_pairs(part: Ordering, ids: Sequence[str]) -> set[tuple[str, str]]:
+    """Returns the neighbors in the author's chains. Raises ValueError if a chain is invalid."""
     for chain in part.order:
         for item in chain:
             if item not in ids:
@@ -177,7 +178,7 @@ def _given_pairs(part: Ordering, ids: Sequence[str]) -> set[tuple[str, str]]:
 
 
 def _transitive_closure(before: set[tuple[str, str]], ids: Sequence[str]) -> set[tuple[str, str]]:
-    """Returns all pairs that follow from the given ones. Raises ValueError for a cycle."""
+    """Returns *before* with all pairs that follow from it. Raises ValueError for a cycle."""
     closed = set(before)
     for middle in ids:
         firsts = [a for a, b in closed if b == middle]
@@ -191,15 +192,16 @@ def _transitive_closure(before: set[tuple[str, str]], ids: Sequence[str]) -> set
 
 def _topological_order(ids: Sequence[str], before: set[tuple[str, str]]) -> list[str]:
     """Returns a right order that follows the author's as far as possible."""
-    left, order = list(ids), []
-    while left:
-        first = next(i for i in left if not any((j, i) in before for j in left))
-        left.remove(first)
+    remaining = list(ids)
+    order = []
+    while remaining:
+        first = next(i for i in remaining if not any((j, i) in before for j in remaining))
+        remaining.remove(first)
         order.append(first)
     return order
 
 
-def _shown_order(part: Ordering, draw: Draw, before: set[tuple[str, str]]) -> tuple[int, ...]:
+def _draw_shown_order(part: Ordering, draw: Draw, before: set[tuple[str, str]]) -> tuple[int, ...]:
     """Returns the order to show the items in, which is never a right one."""
     # At least half of all orders are wrong, as at least one pair is given.
     labels = (f"{part.id}/{attempt}" if attempt else part.id for attempt in count())
@@ -211,7 +213,8 @@ def _shown_order(part: Ordering, draw: Draw, before: set[tuple[str, str]]) -> tu
     )
 
 
-def _wrong_orders(key: OrderingKey) -> Iterator[Example]:
+def _wrong_order_examples(key: OrderingKey) -> Iterator[Example]:
+    """Yields the right order reversed, and with each pair of dependent neighbors swapped."""
     wrong = [(tuple(reversed(key.right)), "backwards")]
     for i, (a, b) in enumerate(pairwise(key.right)):
         if (a, b) in key.before:

@@ -90,7 +90,8 @@ class PlanKind(KindOf[PlanKey, Chosen]):
                 plan[written] = _read_choice(value, written, key.part.choose[written])
         if not plan:
             raise Unreadable("The answer is empty.", blank=True)
-        if missing := [name for name in key.part.choose if name not in plan]:
+        missing = [name for name in key.part.choose if name not in plan]
+        if missing:
             raise Unreadable(f"No value is given for {', '.join(missing)}.")
         return {name: plan[name] for name in key.part.choose}
 
@@ -170,9 +171,9 @@ class PlanKind(KindOf[PlanKey, Chosen]):
         claimed = rest.pop(_noun(key.part), None)
         plan = super().read_solution(rest, key)
         score = evaluate_plan(plan, key.part, key.draw).score
-        for found in (score, score if claimed is None else claimed):
-            if not isinstance(found, int | float) or abs(found / key.score - 1) > 1e-6:
-                raise ValueError(f"its {_noun(key.part)} is {found}, the best is {key.score}")
+        for value in [score] if claimed is None else [score, claimed]:
+            if not isinstance(value, int | float) or abs(value / key.score - 1) > 1e-6:
+                raise ValueError(f"its {_noun(key.part)} is {value}, the best is {key.score}")
         return plan
 
     def carry_value(self, value: Chosen, key: PlanKey) -> Value | None:
@@ -195,8 +196,7 @@ def format_offers(offered: tuple[Scalar, ...]) -> str:
 
 
 def regret(part: Plan, score: float, best: float) -> float:
-    """Returns how far a plan is from the best, relative to it: 0.05 costs 5% more, or yields 5%
-    less."""
+    """Returns how far a plan is from the best: 0.05 if it costs 5% more, or yields 5% less."""
     return score / best - 1 if part.gain is None else 1 - score / best
 
 
@@ -245,14 +245,15 @@ def _read_choice(raw: Raw, name: str, offered: tuple[Scalar, ...]) -> Scalar:
         elif isinstance(value, str):
             same = tag == "str" and text == value.casefold()
         else:
-            same = _as_float(text) == value
+            same = _parse_float(text) == value
         if same:
             return value
     shown = quote(written) if tag == "str" else written
     raise Unreadable(f"{name} can't be {shown}; give {format_offers(offered)}.")
 
 
-def _as_float(text: str) -> float:
+def _parse_float(text: str) -> float:
+    """Returns the number in *text*; NaN, which equals no value on offer, if it is not one."""
     try:
         return float(text)
     except ValueError:
@@ -266,6 +267,8 @@ def _format_choice(value: Scalar) -> str:
 
 
 def _raw_plan(plan: Mapping[str, object]) -> Raw:
+    """Returns the Raw of a plan, in which `...` stands for a blank."""
+
     def raw(value: object) -> Raw:
         if value is ...:
             return samples.BLANK
@@ -279,10 +282,10 @@ def _raw_plan(plan: Mapping[str, object]) -> Raw:
 def _judged_examples(key: PlanKey) -> Iterator[Example]:
     """Yields the first plan that fails each requirement or has each shortcoming, and the worst
     feasible plan."""
-    seen = set[str]()
+    shown = set[str]()
     for plan in key.judged_plans:
-        if plan.mistake and plan.mistake not in seen:
-            seen.add(plan.mistake)
+        if plan.mistake and plan.mistake not in shown:
+            shown.add(plan.mistake)
             yield _example_of(plan)
     feasible = [plan for plan in key.judged_plans if plan.feasible]
     yield _example_of(min(feasible, key=lambda plan: plan.share))
@@ -294,7 +297,7 @@ def _example_of(plan: JudgedPlan) -> Example:
 
 
 def share_and_mistake(outcome: PlanOutcome, key: PlanKey) -> tuple[float, str | None]:
-    """Returns the share of the points that a plan earns, and the ID of what is wrong with it."""
+    """Returns the share of the points, and the ID of what is wrong with the plan, if anything."""
     if outcome.unmet_requirement:
         return outcome.unmet_requirement.credit, outcome.unmet_requirement.id
     share = credit_of(key.part, regret(key.part, outcome.score, key.score))
@@ -303,10 +306,11 @@ def share_and_mistake(outcome: PlanOutcome, key: PlanKey) -> tuple[float, str | 
 
 
 def _first_shortcoming(outcome: PlanOutcome, key: PlanKey) -> Shortcoming | None:
-    shortcomings = (
-        r for r in key.part.shortcomings if holds(r.when, outcome.scope, key.draw.facts)
-    )
-    return next(shortcomings, None)
+    """Returns the first shortcoming that applies to a plan; None if none does."""
+    for shortcoming in key.part.shortcomings:
+        if holds(shortcoming.when, outcome.scope, key.draw.facts):
+            return shortcoming
+    return None
 
 
 kinds.add("plan")(PlanKind())

@@ -116,8 +116,8 @@ class _Scope(dict[str, Value]):
 
     def __missing__(self, name: str) -> Value:
         expression = self._evaluations.part.values[name]
-        self[name] = value = self._evaluations.value(expression, self._plan, self)
-        return value
+        self[name] = self._evaluations.value(expression, self._plan, self)
+        return self[name]
 
 
 class _Evaluations:
@@ -126,16 +126,15 @@ class _Evaluations:
     def __init__(self, part: Plan, draw: Draw):
         self.part = part
         self.draw = draw
-        self._known: dict[tuple[object, ...], Value] = {}
+        self._values: dict[tuple[object, ...], Value] = {}
         depends: dict[str, frozenset[str]] = {name: frozenset([name]) for name in part.choose}
         for name, expression in part.values.items():
             depends[name] = _choices_in(expression, depends)
-        of_plan = part.gain if part.cost is None else part.cost
-        self._cost = of_plan or 0
+        self._score = (part.gain if part.cost is None else part.cost) or 0
         conditions = (requirement.that for requirement in part.require)
         self._compiled = {
-            expression: (compile_expression(expression), self._picker(expression, depends))
-            for expression in (*part.values.values(), *conditions, self._cost)
+            expression: (compile_expression(expression), self._make_picker(expression, depends))
+            for expression in (*part.values.values(), *conditions, self._score)
         }
 
     def outcome(self, plan: Chosen) -> PlanOutcome:
@@ -144,7 +143,7 @@ class _Evaluations:
         for requirement in self.part.require:
             if not holds(self.value(requirement.that, plan, scope), {}):  # type: ignore[arg-type]
                 return PlanOutcome(scope, requirement, math.nan)
-        value = self.value(self._cost, plan, scope)
+        value = self.value(self._score, plan, scope)
         return PlanOutcome(scope, None, units.magnitude(value, self.part.unit))
 
     def value(self, expression: Expr, plan: Chosen, scope: _Scope) -> Value:
@@ -153,14 +152,14 @@ class _Evaluations:
         if pick is None:
             return run(scope, self.draw.facts)
         key = (expression, pick(plan))
-        if key not in self._known:
-            self._known[key] = run(scope, self.draw.facts)
-        return self._known[key]
+        if key not in self._values:
+            self._values[key] = run(scope, self.draw.facts)
+        return self._values[key]
 
-    def _picker(
+    def _make_picker(
         self, expression: Expr, depends: Mapping[str, frozenset[str]]
     ) -> Callable[[Chosen], object] | None:
-        """Returns what picks the choices that *expression* depends on; None if it needs all."""
+        """Returns a function that picks the choices *expression* needs; None if it needs all."""
         names = sorted(_choices_in(expression, depends))
         if len(names) == len(self.part.choose):
             return None

@@ -76,7 +76,8 @@ class PredictionKind(NumericKind):
         return NumericKind.key(self, part, draw)
 
     def read(self, raw: Raw, key: NumericKey) -> MeasuredPrediction:  # type: ignore[override]
-        value, measured, deferred = raw, raw.get("race"), ""
+        value, deferred = raw, ""
+        measured = raw.get("race")
         if raw.get("t") == "measured":
             deferred = str(raw.get("deferred", ""))
             inner = raw.get("value")
@@ -99,10 +100,10 @@ class PredictionKind(NumericKind):
         except (ratios.NotMeasuredError, ratios.RanWrongError) as error:
             note = f"It could not be measured: {error}. {ratios.next_step(value.measurement)}"
             return partial_judgment(None, note)
-        close = _is_close(part, value.value, estimate.middle)
-        side = "within" if close else "not within"
+        is_close = _is_close(part, value.value, estimate.middle)
+        side = "within" if is_close else "not within"
         message = f"The prediction is {side} a factor of {part.factor:g} of the measured value."
-        earned = _combined_share(part, by_model.share or 0.0, is_close=close)
+        earned = _combined_share(part, by_model.share or 0.0, is_close=is_close)
         if earned == 1:
             return Judgment(share=1.0, verdict=CORRECT.verdict, note=message)
         verdict = by_model.verdict
@@ -116,17 +117,17 @@ class PredictionKind(NumericKind):
         )
 
     def format_value(self, value: MeasuredPrediction, key: NumericKey) -> str:  # type: ignore[override]
-        said = format_number(value.value, key.unit)
+        predicted = format_number(value.value, key.unit)
         try:
-            found = _measurement_of(_part_of(key), value.measurement)
+            measured = _measurement_of(_part_of(key), value.measurement)
         except (ratios.NotMeasuredError, ratios.RanWrongError):
-            return said
-        low, high = (format_number(end, key.unit, 3) for end in (found.low, found.high))
+            return predicted
+        low, high = (format_number(end, key.unit, 3) for end in (measured.low, measured.high))
         spread = low if low == high else f"{low} to {high}"
-        return f"{said}{_BEHIND}measured: {spread})"
+        return f"{predicted}{_BEHIND}measured: {spread})"
 
-    def before_release(self, said: str) -> str:
-        return said.partition(_BEHIND)[0]
+    def before_release(self, text: str) -> str:
+        return text.partition(_BEHIND)[0]
 
     def carry_value(self, value: MeasuredPrediction, key: NumericKey) -> Value | None:  # type: ignore[override]
         return NumericKind.carry_value(self, value.value, key)
@@ -160,7 +161,7 @@ def _part_of(key: NumericKey) -> Prediction:
 
 
 def _measurement_of(part: Prediction, measured: Mapping[str, object]) -> ratios.Estimate:
-    """Returns the measured number in the part's unit."""
+    """Returns the measured number in the part's unit. Raises NotMeasuredError or RanWrongError."""
     if "counted" in measured:
         return ratios.count_estimate(measured)
     estimate = ratios.time_estimate(measured)
@@ -174,12 +175,12 @@ def _combined_share(part: Prediction, model_share: float, *, is_close: bool) -> 
     return round(part.model * model_share + (1 - part.model) * is_close, 6)
 
 
-def _is_close(part: Prediction, predicted: float, found: float) -> bool:
-    """Returns whether the prediction is within the part's factor of *found*, in either direction;
-    next to zero, only if they are equal."""
-    if predicted <= 0 or found <= 0:
-        return predicted == found
-    return 1 / part.factor <= predicted / found <= part.factor
+def _is_close(part: Prediction, predicted: float, measured: float) -> bool:
+    """Returns whether the prediction is within the part's factor of the measurement. If one is not
+    positive, both must be equal."""
+    if predicted <= 0 or measured <= 0:
+        return predicted == measured
+    return 1 / part.factor <= predicted / measured <= part.factor
 
 
 def _ideal_measurement(key: NumericKey) -> Mapping[str, object]:

@@ -51,7 +51,7 @@ class Estimate:
     high: float
 
     def is_at_least(self, mark: float) -> bool | None:
-        """Returns whether it is at least *mark*; None if the interval contains both answers."""
+        """Returns whether the value is at least *mark*; None if *mark* is inside the interval."""
         if self.low >= mark:
             return True
         return False if self.high < mark else None
@@ -92,7 +92,7 @@ def time_ratio(measured: Mapping[str, object]) -> Estimate:
     # But the true time may also be anything below it.
     quickest = max(min(both[0] for both in turns) - overhead, _SHORTEST)
     apart = [
-        net(min(_finite_numbers(measured[when]))) for when in ("alone", "after") if when in measured
+        net(min(_check_numbers(measured[when]))) for when in ("alone", "after") if when in measured
     ]
     low, high = min([beside.low, *apart]), max([beside.high, *apart])
     return Estimate(low / mine.high, beside.middle / mine.middle, high / quickest)
@@ -101,7 +101,7 @@ def time_ratio(measured: Mapping[str, object]) -> Estimate:
 def measured_ratio(measured: Mapping[str, object]) -> Estimate:
     """Returns baseline over student, by time or by count.
 
-    Raises the exceptions of `ratio`, ElsewhereError, and DisturbedError.
+    Raises the exceptions of `time_ratio`, ElsewhereError, and DisturbedError.
     """
     is_counted = not measured.keys().isdisjoint(("counts", "uncounted", "disturbed"))
     return _count_ratio(measured) if is_counted else time_ratio(measured)
@@ -110,8 +110,8 @@ def measured_ratio(measured: Mapping[str, object]) -> Estimate:
 def _count_ratio(measured: Mapping[str, object]) -> Estimate:
     """Returns the median of the rounds' ratios, with an interval.
 
-    Both run on the same inputs in a round, so that effects of the inputs cancel. A count below the
-    spread of idle runs, or below 1, can't be told from zero.
+    Student and baseline run on the same inputs in a round, so that effects of the inputs cancel. A
+    count below the spread of idle runs, or below 1, can't be told from zero.
     """
     _require_measured(measured)
     if "uncounted" in measured:
@@ -122,17 +122,18 @@ def _count_ratio(measured: Mapping[str, object]) -> Estimate:
     if measured.get("wrong"):
         raise RanWrongError(_describe_wrong_run("counted", measured))
     idle = _idle_counts(measured)
-    overhead, least = statistics.median(idle), max(max(idle) - min(idle), 1.0)
-    net = [[max(count - overhead, least) for count in both] for both in rounds]
+    overhead = statistics.median(idle)
+    smallest = max(max(idle) - min(idle), 1.0)
+    net_rounds = [[max(count - overhead, smallest) for count in both] for both in rounds]
     needed = measured.get("least")
     mine = max(statistics.median(both[0] - overhead for both in rounds), 0.0)
     if isinstance(needed, (int, float)) and mine < needed:
         raise DisturbedError(f"it was {mine:g}, but every solution needs at least {needed:g}")
-    return estimate([ours / theirs for theirs, ours in net])
+    return estimate([baseline / student for student, baseline in net_rounds])
 
 
 def _idle_counts(measured: Mapping[str, object]) -> list[float]:
-    return _finite_numbers(measured["idle"]) if "idle" in measured else [0.0]
+    return _check_numbers(measured["idle"]) if "idle" in measured else [0.0]
 
 
 def _describe_wrong_run(run: str, measured: Mapping[str, object]) -> str:
@@ -143,16 +144,17 @@ def _describe_wrong_run(run: str, measured: Mapping[str, object]) -> str:
 
 def median_counts(measured: Mapping[str, object]) -> tuple[float, float]:
     """Returns the median counts of student and baseline, without the overhead of counting."""
-    overhead, rounds = statistics.median(_idle_counts(measured)), _rounds_of(measured, 2, "counts")
-    mine, ours = (statistics.median(both[i] for both in rounds) - overhead for i in (0, 1))
-    return max(mine, 0.0), max(ours, 0.0)
+    overhead = statistics.median(_idle_counts(measured))
+    rounds = _rounds_of(measured, 2, "counts")
+    student, baseline = (statistics.median(both[i] for both in rounds) - overhead for i in (0, 1))
+    return max(student, 0.0), max(baseline, 0.0)
 
 
 def is_busy(measured: Mapping[str, object]) -> bool:
     """Returns whether the baseline was much slower during its turns than before or after."""
     beside = min(both[1] for both in _rounds_of(measured, 2))
     others = (
-        min(_finite_numbers(measured[when])) for when in ("alone", "after") if when in measured
+        min(_check_numbers(measured[when])) for when in ("alone", "after") if when in measured
     )
     return any(max(beside, other) > SLOWED * min(beside, other) for other in others)
 
@@ -160,14 +162,14 @@ def is_busy(measured: Mapping[str, object]) -> bool:
 def _overhead(measured: Mapping[str, object]) -> float:
     """Returns the duration of a run that calls nothing, in seconds."""
     if "idle" in measured:
-        return estimate(_finite_numbers(measured["idle"]), _QUICK).middle
-    return _finite_number(measured.get("overhead"))
+        return estimate(_check_numbers(measured["idle"]), _QUICK).middle
+    return _check_number(measured.get("overhead"))
 
 
 def resolution(measured: Mapping[str, object]) -> float:
     """Returns the shortest time in seconds that can be told from zero."""
     overhead = _overhead(measured)
-    spread = overhead - min(_finite_numbers(measured["idle"])) if "idle" in measured else 0.0
+    spread = overhead - min(_check_numbers(measured["idle"])) if "idle" in measured else 0.0
     return max(spread, overhead / 8, _SHORTEST)
 
 
@@ -185,13 +187,13 @@ def time_estimate(measured: Mapping[str, object]) -> Estimate:
     """Returns the time of a single measured function."""
     _require_measured(measured)
     overhead = _overhead(measured)
-    return estimate([max(one[0] - overhead, 1e-9) for one in _rounds_of(measured, 1)])
+    return estimate([max(times[0] - overhead, 1e-9) for times in _rounds_of(measured, 1)])
 
 
 def count_estimate(measured: Mapping[str, object]) -> Estimate:
     """Returns a count that is the same, or nearly so, in every run."""
     _require_measured(measured)
-    return estimate(_finite_numbers(measured.get("counted")))
+    return estimate(_check_numbers(measured.get("counted")))
 
 
 def is_final(raw: Mapping[str, object] | None) -> bool:
@@ -212,10 +214,11 @@ def next_step(measured: Mapping[str, object]) -> str:
 
 
 def _require_measured(measured: Mapping[str, object]) -> None:
+    """Raises RanWrongError, TooSlowError, or NotMeasuredError if a measurement has no result."""
     if "failed" in measured:
         raise RanWrongError(str(measured["failed"]))
     if "late" in measured:
-        raise TooSlowError(f"a timed run took more than {_finite_number(measured['late']):g} s")
+        raise TooSlowError(f"a timed run took more than {_check_number(measured['late']):g} s")
     if "unmade" in measured or not measured:
         raise NotMeasuredError(str(measured.get("unmade", "it was not measured")))
 
@@ -223,22 +226,25 @@ def _require_measured(measured: Mapping[str, object]) -> None:
 def _rounds_of(
     measured: Mapping[str, object], width: int, name: str = "rounds"
 ) -> list[list[float]]:
+    """Returns the rounds, each of *width* numbers. Raises NotMeasuredError if there are none."""
     rounds = measured.get(name)
     if not isinstance(rounds, list) or not rounds:
         raise NotMeasuredError("there was no time for a single round")
-    found = [_finite_numbers(one) for one in rounds]
-    if any(len(one) != width for one in found):
+    numbers = [_check_numbers(values) for values in rounds]
+    if any(len(values) != width for values in numbers):
         raise NotMeasuredError("the measurement is damaged")
-    return found
+    return numbers
 
 
-def _finite_numbers(value: object) -> list[float]:
+def _check_numbers(value: object) -> list[float]:
+    """Returns a list of numbers as floats. Raises NotMeasuredError for anything else."""
     if not isinstance(value, list) or not value:
         raise NotMeasuredError("the measurement is damaged")
-    return [_finite_number(item) for item in value]
+    return [_check_number(item) for item in value]
 
 
-def _finite_number(value: object) -> float:
+def _check_number(value: object) -> float:
+    """Returns a finite number as a float. Raises NotMeasuredError for anything else."""
     if not isinstance(value, (int, float)) or isinstance(value, bool) or not math.isfinite(value):
         raise NotMeasuredError("the measurement is damaged")
     return float(value)

@@ -23,10 +23,11 @@ def read_number(raw: Raw, unit: str, wanted: str) -> int | float:
     """
     tag = raw.get("t")
     if tag == "str":
-        return _number_from_text(raw, unit, wanted)
+        return _read_number_text(raw, unit, wanted)
     digits = raw.get("v")
     try:
-        if tag == "float" and math.isfinite(value := float(digits)):  # type: ignore[arg-type]
+        value = float(digits) if tag == "float" else math.nan  # type: ignore[arg-type]
+        if math.isfinite(value):
             return value
         if tag == "int" and isinstance(digits, str) and len(digits.lstrip("-")) <= MAX_DIGITS:
             return int(digits)
@@ -42,7 +43,8 @@ def number_in_words(unit: str) -> str:
     return f"a number in {units.asked_unit(unit)}" if unit else "a plain number"
 
 
-def _number_from_text(raw: Raw, unit: str, wanted: str) -> int | float:
+def _read_number_text(raw: Raw, unit: str, wanted: str) -> int | float:
+    """Returns the number in a text, converted to *unit*. Raises Unreadable."""
     written = read_line(raw, wanted)
     if raw.get("cut") or len(written) > units.MAX_LENGTH:
         if _LONG_NUMBER.match(written):
@@ -66,8 +68,7 @@ def too_long_error(written: str, most: int, wanted: str) -> BeyondLimit:
 
 
 def read_text(raw: Raw, wanted: str) -> str:
-    """Returns the text in *raw* without surrounding spaces. Raises Unreadable; blank if it is
-    empty."""
+    """Returns the text in *raw*, stripped. Raises Unreadable, as blank for an empty text."""
     written = raw.get("v")
     if raw.get("t") != "str" or not isinstance(written, str):
         raise refusal(raw, wanted)
@@ -83,11 +84,11 @@ def refusal(raw: Raw, wanted: str) -> Unreadable:
     tag = raw.get("t")
     if tag == "ellipsis":
         return Unreadable("The answer is still `...`.", blank=True)
-    say = _SEEN.get(tag) if isinstance(tag, str) else None
     if raw.get("crowded"):
         return BeyondLimit("The other answers are so large that this one was not read.")
-    seen = say(raw) if say else "The answer has a form that can't be read"
-    return Unreadable(f"{seen}; give {wanted}.")
+    describe = _DESCRIBERS.get(tag) if isinstance(tag, str) else None
+    description = describe(raw) if describe else "The answer has a form that can't be read"
+    return Unreadable(f"{description}; give {wanted}.")
 
 
 def quote(written: object, limit: int = 40) -> str:
@@ -109,18 +110,18 @@ def _describe_float(raw: Raw) -> str:
     if value == "nan":
         return "The answer is NaN, the result of operations such as inf - inf"
     if value in ("inf", "-inf"):
-        return f"The answer is {'minus ' * value.startswith('-')}infinity"
+        return f"The answer is {'minus ' if value == '-inf' else ''}infinity"
     return f"The answer is the number {_short_text(raw)}"
 
 
 def _describe_array(raw: Raw) -> str:
     shape = raw.get("shape")
     sizes = [_format_count(n) for n in shape[:8]] if isinstance(shape, list) else []
-    written = f"({', '.join(sizes)}{',' * (len(sizes) == 1)})"
-    seen = f"The answer is an array of shape {written}"
-    if sizes and all(n == "1" for n in sizes):
-        return seen + ": use .item() to get its only element"
-    return seen
+    comma = "," if len(sizes) == 1 else ""
+    description = f"The answer is an array of shape ({', '.join(sizes)}{comma})"
+    if sizes and all(size == "1" for size in sizes):
+        description += ": use .item() to get its only element"
+    return description
 
 
 def _describe_object(raw: Raw) -> str:
@@ -147,7 +148,7 @@ def _format_count(n: object) -> str:
     return str(n) if isinstance(n, int) else "?"
 
 
-_SEEN: Mapping[str, Callable[[Raw], str]] = {
+_DESCRIBERS: Mapping[str, Callable[[Raw], str]] = {
     "int": _describe_int,
     "float": _describe_float,
     "bool": lambda raw: f"The answer is the truth value {raw.get('v') is True}",

@@ -135,6 +135,7 @@ def normalize_spaces(written: str) -> str:
 
 
 def _matches(written: str, accept: Sequence[str], match: Match) -> bool:
+    """Returns whether a text matches one of *accept*. Raises TimeoutError for a slow pattern."""
     written = normalize_spaces(written)
     if match == "exact":
         return any(written == normalize_spaces(a) for a in accept)
@@ -162,6 +163,7 @@ def _compile_pattern(written: str) -> regex.Pattern[str]:
 
 
 def _find_mistake(value: str, key: ShortTextKey) -> Judgment | None:
+    """Returns the judgment for the first mistake that *value* matches; None if it matches none."""
     for mistake in key.part.mistakes:
         if _matches(value, [try_fill(a, key.draw) for a in mistake.accept], key.part.match):
             note = try_fill(mistake.feedback, key.draw)
@@ -188,9 +190,10 @@ def _mistake_examples(key: ShortTextKey) -> Iterator[Example]:
 
 
 def _wrong_text(key: ShortTextKey) -> str:
-    every = [*key.accept, *(a for m in key.part.mistakes for a in _mistake_texts(m, key))]
+    """Returns a text that is neither accepted nor a mistake. Raises ValueError if none is found."""
+    matched = [*key.accept, *(a for m in key.part.mistakes for a in _mistake_texts(m, key))]
     for written in ("xyzzy", "none of this", "0", "~"):
-        if not _matches(written, every, key.part.match):
+        if not _matches(written, matched, key.part.match):
             return written
     raise ValueError("every text seems to be accepted or a mistake; narrow the patterns")
 

@@ -54,7 +54,7 @@ def find_slip(
     observed = value / key if key else 0.0
     if observed == 0 or not math.isfinite(observed):
         return None
-    per_device = _device_count_slip(observed, scope, width)
+    per_device = _find_device_count_slip(observed, scope, width)
     fitting = (s for s in slips_of_unit(unit) if _fits(observed, s.ratio, min(width, s.window)))
     of_units = next(fitting, None)
     if per_device and of_units:
@@ -83,8 +83,10 @@ _COUNTED = {
 }
 
 
-def _device_count_slip(observed: float, scope: Mapping[str, Value], width: float) -> Slip | None:
-    """Returns the first slip that takes one device for all of them, or all for one."""
+def _find_device_count_slip(
+    observed: float, scope: Mapping[str, Value], width: float
+) -> Slip | None:
+    """Returns the first slip between one device and all of them; None if none fits."""
     width = min(width, WIDEST)
     for name, count in scope.items():
         noun = _noun_of_count(name)
@@ -92,14 +94,14 @@ def _device_count_slip(observed: float, scope: Mapping[str, Value], width: float
             continue
         if not 2 <= count <= MOST or count % 1 != 0:
             continue
-        every, one = f"all {int(count)} {noun} together", f"one of the {int(count)} {noun}"
-        for ratio, seen, asked in (
-            (count, every, "one"),
-            (1 / count, one, "all of them together"),
+        total, single = f"all {int(count)} {noun} together", f"one of the {int(count)} {noun}"
+        for ratio, answered, asked in (
+            (count, total, "one"),
+            (1 / count, single, "all of them together"),
         ):
             if _fits(observed, ratio, width):
                 sentence = (
-                    f"This looks like the value for {seen}, but the question asks for {asked}."
+                    f"This looks like the value for {answered}, but the question asks for {asked}."
                 )
                 return Slip(ratio, "slip-per-gpu-total", sentence)
     return None
@@ -107,18 +109,19 @@ def _device_count_slip(observed: float, scope: Mapping[str, Value], width: float
 
 @lru_cache(maxsize=4096)
 def _noun_of_count(name: str) -> str | None:
+    """Returns what a parameter such as `n_gpus` counts; None if it is no count of devices."""
     words = ["ranks"] if name == "world_size" else name.casefold().split("_")
     return next((_COUNTED[word] for word in words if word in _COUNTED), None)
 
 
 @lru_cache(maxsize=256)
 def slips_of_unit(unit: str) -> tuple[Slip, ...]:
-    """Returns all slips that the unit alone allows, the most specific first."""
-    unlike: list[Slip] = []
-    for slip in (*_other_unit_slips(unit), *_mixed_up_in_calculation(unit)):
-        if not any(math.isclose(slip.ratio, other.ratio, rel_tol=1e-6) for other in unlike):
-            unlike.append(slip)
-    return tuple(unlike)
+    """Returns the slips with different ratios that the unit allows, the most specific first."""
+    slips: list[Slip] = []
+    for slip in (*_iter_other_unit_slips(unit), *_iter_calculation_slips(unit)):
+        if not any(math.isclose(slip.ratio, other.ratio, rel_tol=1e-6) for other in slips):
+            slips.append(slip)
+    return tuple(slips)
 
 
 _TWINS = {"k": "Ki", "K": "Ki", "M": "Mi", "G": "Gi", "T": "Ti", "P": "Pi", "E": "Ei"}
@@ -133,7 +136,7 @@ def _split_unit(unit: str) -> tuple[str, str, str]:
     return prefix, base, unit[first.end() :] if first else ""
 
 
-def _other_unit_slips(unit: str) -> Iterator[Slip]:
+def _iter_other_unit_slips(unit: str) -> Iterator[Slip]:
     """Yields slips to another unit of the same dimension: GiB for GB, Gb for GB, MB for GB."""
     prefix, base, rest = _split_unit(unit)
     if not base:
@@ -141,29 +144,29 @@ def _other_unit_slips(unit: str) -> Iterator[Slip]:
     twin = _TWINS.get(prefix)
     if SYMBOLS[base].dimension == INFORMATION:
         if twin and twin + base in SYMBOLS:
-            yield from _mixed_up_slips(unit, twin + base + rest, "slip-gib-gb")
+            yield from _iter_mixed_up_slips(unit, twin + base + rest, "slip-gib-gb")
         swapped = "B" if SYMBOLS[base].numerator == 1 else "b"
-        yield from _mixed_up_slips(unit, prefix + swapped + rest, "slip-bits-bytes")
+        yield from _iter_mixed_up_slips(unit, prefix + swapped + rest, "slip-bits-bytes")
     for other in ("", *DECIMAL, *SMALL, *BINARY):
         if other + base not in SYMBOLS:
             continue
         ratio = _ratio_of_units(unit, other + base + rest)
         if ratio != 1:
-            yield from _off_by(ratio, "slip-prefix", _PREFIX)
+            yield from _factor_slips(ratio, "slip-prefix", _PREFIX)
     if SYMBOLS[base].dimension == TIME:
         for ratio in (60.0, 3600.0):
-            yield from _off_by(ratio, "slip-time-unit", "check seconds, minutes, and hours")
+            yield from _factor_slips(ratio, "slip-time-unit", "check seconds, minutes, and hours")
 
 
 def _ratio_of_units(asked: str, other: str) -> float:
-    """Returns how many of *other* one *asked* is; 1 if *other* can't be written."""
+    """Returns how many of the unit *other* make one *asked*; 1 if *other* is not a unit."""
     try:
         return units.parse_unit(asked).scale / units.parse_unit(other).scale
     except units.UnitError:  # too long, or too many powers
         return 1.0
 
 
-def _mixed_up_slips(asked: str, other: str, name: str) -> Iterator[Slip]:
+def _iter_mixed_up_slips(asked: str, other: str, name: str) -> Iterator[Slip]:
     ratio = _ratio_of_units(asked, other)
     # Not "this is the value in": the answer may have had its own unit.
     sentence = f"{other} and {asked} seem to be mixed up; the question asks for {asked}."
@@ -174,14 +177,14 @@ def _mixed_up_slips(asked: str, other: str, name: str) -> Iterator[Slip]:
 _PREFIX = "check the prefix (kilo, mega, giga) of each unit"
 
 
-def _off_by(ratio: float, name: str, hint: str) -> Iterator[Slip]:
-    """Yields the slips of a factor in both directions."""
+def _factor_slips(ratio: float, name: str, hint: str) -> Iterator[Slip]:
+    """Yields the slips of an answer that is *ratio* or 1 / *ratio* times the key."""
     for either in (ratio, 1 / ratio):
         yield Slip(either, name, f"This is {_factor_in_words(either)}: {hint}.")
 
 
 def _factor_in_words(ratio: float) -> str:
-    """Returns how far off that is, such as "1000 times too small" or "10^9 times too large"."""
+    """Returns *ratio* in words, such as "1000 times too small" or "10^9 times too large"."""
     factor = round(max(ratio, 1 / ratio))
     text = f"10^{len(str(factor)) - 1}"
     if factor < 10**4 or factor != 10 ** (len(str(factor)) - 1):
@@ -189,11 +192,11 @@ def _factor_in_words(ratio: float) -> str:
     return f"{text} times too {'large' if ratio > 1 else 'small'}"
 
 
-def _mixed_up_in_calculation(unit: str) -> Iterator[Slip]:
+def _iter_calculation_slips(unit: str) -> Iterator[Slip]:
     """Yields slips with percentages and in intermediate values, which show only as a ratio."""
     if unit in ("%", "", "1"):
         ratio, wanted = (0.01, "a percentage") if unit == "%" else (100, "a plain number")
-        yield next(_off_by(ratio, "slip-percent", f"the question asks for {wanted}"))
+        yield next(_factor_slips(ratio, "slip-percent", f"the question asks for {wanted}"))
     measured = dict(zip(NAMES, units.parse_unit(unit).dimension, strict=True))
     if measured["information"] or (measured["time"] and not measured["computation"]):
         sentence = "Bits and bytes seem to be mixed up in the calculation."
@@ -206,4 +209,4 @@ def _mixed_up_in_calculation(unit: str) -> Iterator[Slip]:
         for ratio in (1.024**power, 1.024**-power):
             yield Slip(ratio, "slip-1000-1024", sentence, NARROW)
     for ratio in (1000.0, 1024.0):
-        yield from _off_by(ratio, "slip-prefix", _PREFIX)
+        yield from _factor_slips(ratio, "slip-prefix", _PREFIX)

@@ -10,7 +10,7 @@ from grader import units
 from grader.expressions import evaluate
 from grader.kinds import numeric, samples, tolerance
 from grader.kinds.base import CORRECT, UNDRAWN, Example, KindOf, kinds, partial_judgment
-from grader.kinds.cells import UnreadableCell, require_some
+from grader.kinds.cells import UnreadableCell, require_readable
 from grader.kinds.grids import Cell, Grid, fold_label, read_grid
 from grader.kinds.lettered import one_line
 from grader.kinds.numeric import Numeric, NumericKey
@@ -89,14 +89,14 @@ class TableKind(KindOf[TableKey, Grid]):
             rows=labels,
             titles=tuple(one_line(fill(c.title, draw)) for c in part.columns),
             units=tuple(c.unit for c in part.columns),
-            cells=tuple(_row_of_keys(part, value, draw) for value in values),
+            cells=tuple(_make_row_keys(part, value, draw) for value in values),
         )
 
     def read(self, raw: Raw, key: TableKey) -> Grid:
         wanted = f"a dict from {key.part.row} to a list of {len(key.titles)}"
-        found = read_grid(raw, key.rows, key.units, wanted)
-        require_some(cell for row in found for cell in row)
-        return found
+        grid = read_grid(raw, key.rows, key.units, wanted)
+        require_readable(cell for row in grid for cell in row)
+        return grid
 
     def judge(self, value: Grid, key: TableKey) -> Judgment:
         judged = {
@@ -110,7 +110,7 @@ class TableKind(KindOf[TableKey, Grid]):
             return replace(CORRECT, cells=cells)
         share = _mean(j.share or 0.0 for j in judged.values())
         mistake = next((j.mistake for j in judged.values() if j.mistake), None)
-        return partial_judgment(share, _feedback(judged, right), mistake, cells)
+        return partial_judgment(share, _format_feedback(judged, right), mistake, cells)
 
     def format_value(self, value: Grid, key: TableKey) -> str:
         return "; ".join(
@@ -179,7 +179,8 @@ class TableKind(KindOf[TableKey, Grid]):
         return "\n".join(lines)
 
 
-def _row_of_keys(part: Table, value: Value, draw: Draw) -> tuple[NumericKey, ...]:
+def _make_row_keys(part: Table, value: Value, draw: Draw) -> tuple[NumericKey, ...]:
+    """Returns the key of each cell in the row whose value is *value*."""
     draw = replace(draw, scope={**draw.scope, part.row: value})
     shared = ("id", "answer", "unit", "tolerance", "mistakes", "slips")
     fields = [{name: getattr(column, name) for name in shared} for column in part.columns]
@@ -194,14 +195,14 @@ def _judge_cell(cell: Cell, key: NumericKey) -> Judgment:
     return numeric.judge(cell, key)
 
 
-def _feedback(judged: Mapping[str, Judgment], right: int) -> str:
-    """Returns the feedback on the cells; feedback shared by several cells appears once."""
-    said = group_by_key(
+def _format_feedback(judged: Mapping[str, Judgment], right: int) -> str:
+    """Returns how many cells are *right*, and the notes on the others. A note appears only once."""
+    labels_by_note = group_by_key(
         (judgment.note, label)
         for label, judgment in judged.items()
         if judgment.note and judgment.verdict in (Verdict.MISTAKE, Verdict.UNREADABLE)
     )
-    notes = [f"{', '.join(labels)}: {note}" for note, labels in said.items()]
+    notes = [f"{', '.join(labels)}: {note}" for note, labels in labels_by_note.items()]
     return " ".join([f"{right} of {len(judged)} cells are right.", *notes])
 
 

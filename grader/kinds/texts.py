@@ -11,10 +11,7 @@ from grader.units.quantity import Value
 
 
 def fill(text: str, draw: Draw) -> str:
-    """Returns *text* with its placeholders filled in, without surrounding space.
-
-    Raises TextError.
-    """
+    """Returns *text*, stripped, with its placeholders filled in. Raises TextError."""
     return expressions.fill(text, draw.scope, draw.facts).strip()
 
 

@@ -65,21 +65,21 @@ def accepted_interval(
     *compute* returns the answer in another scope; only rounded inputs need it. Raises ValueError
     if the tolerance is invalid.
     """
-    intervals = list(_intervals(key, tolerance, unit, draw, compute))
-    intervals = intervals or list(_intervals(key, DEFAULT, unit, draw, compute))
+    intervals = list(_iter_intervals(key, tolerance, unit, draw, compute))
+    intervals = intervals or list(_iter_intervals(key, DEFAULT, unit, draw, compute))
     if len(intervals) == 1 and not tolerance.because:
         return intervals[0]
     low = min(i.low for i in intervals)
     high = max(i.high for i in intervals)
     widest = [i for i in intervals if i.low == low and i.high == high]
-    needed = widest[:1] or [i for i in intervals if i.low == low or i.high == high]
-    reason = " or ".join(dict.fromkeys(i.reason for i in needed))
+    deciding = widest[:1] or [i for i in intervals if i.low == low or i.high == high]
+    reason = " or ".join(dict.fromkeys(i.reason for i in deciding))
     if tolerance.because:
         reason = f"{reason}; {tolerance.because.strip().rstrip('.')}"
     return AcceptedInterval(low, high, reason)
 
 
-def _intervals(
+def _iter_intervals(
     key: float,
     tolerance: Tolerance,
     unit: str,
@@ -113,6 +113,7 @@ def _interval_around(key: float, distance: float, shown: str) -> AcceptedInterva
 
 
 def _significant_interval(key: float, figures: int) -> AcceptedInterval:
+    """Returns the numbers that round to the same significant figures as *key*."""
     if figures < 1:
         raise ValueError(f"significant_figures must be at least 1, not {figures}")
     if key == 0:
@@ -123,6 +124,7 @@ def _significant_interval(key: float, figures: int) -> AcceptedInterval:
 
 
 def _factor_interval(key: float, factor: float) -> AcceptedInterval:
+    """Returns the numbers from *key* / *factor* to *key* * *factor*."""
     if not factor > 1:
         raise ValueError(f"the factor of a tolerance must be more than 1, not {factor}")
     if key == 0:
@@ -171,7 +173,7 @@ def _rounding_interval(
 
 
 def _printed_number(name: str, value: Value | None) -> tuple[int | float, str]:
-    """Returns a parameter as printed: a number and its unit."""
+    """Returns a parameter's number and unit as printed. Raises ValueError if it is not a number."""
     if isinstance(value, Quantity) and value.unit:
         return units.magnitude(value, value.unit), value.unit
     if value is None or isinstance(value, (bool, str, Quantity)):
@@ -180,8 +182,8 @@ def _printed_number(name: str, value: Value | None) -> tuple[int | float, str]:
 
 
 def _half_width(number: float, unit: str, written: Expr | None, draw: Draw) -> float:
-    """Returns the author's half-width or half a unit in the last printed digit, in the input's
-    unit."""
+    """Returns the half-width that the author has *written*, or else half a step of the last printed
+    digit, as a number in *unit*."""
     if written is not None:
         return float(_evaluate_distance(written, unit, draw))
     exponent = Decimal(units.format_number(number)).as_tuple().exponent

@@ -10,7 +10,7 @@ from typing import Literal
 from grader.expressions import evaluate
 from grader.kinds import lettered, samples
 from grader.kinds.base import CORRECT, UNDRAWN, Example, Unreadable, kinds, partial_judgment
-from grader.kinds.cells import UnreadableCell, raw_items, read_cell, require_some
+from grader.kinds.cells import UnreadableCell, raw_items, read_cell, require_readable
 from grader.kinds.lettered import LetteredKey, LetteredKind, choice_by_letter
 from grader.kinds.options import (
     AnswerOption,
@@ -91,13 +91,15 @@ class TrueFalseKind(LetteredKind[TrueFalseKey, "bool | Reasoned"]):
             return _judge_reasoned(value, key)
         if value is key.right:
             return CORRECT
-        return partial_judgment(0.0, _opposite(key))
+        return partial_judgment(0.0, _note_on_wrong_claim(key))
 
     def format_value(self, value: bool | Reasoned, key: TrueFalseKey) -> str:
         if not isinstance(value, tuple):
             return str(value)
         truth, letter = value
-        first = truth if isinstance(truth, bool) else "unreadable" if truth else "blank"
+        first = "unreadable" if truth else "blank"
+        if isinstance(truth, bool):
+            first = str(truth)
         return f"{first}, reason {_format_reason(letter, key)}"
 
     def examples(self, key: TrueFalseKey) -> tuple[Example, ...]:
@@ -106,9 +108,9 @@ class TrueFalseKind(LetteredKind[TrueFalseKey, "bool | Reasoned"]):
 
     def instructions(self, key: TrueFalseKey) -> str:
         if not key.choices:
-            return _expected_form(key)
+            return _describe_form(key)
         share = f"{100 * key.part.reason_share:g}%"
-        return f"{_expected_form(key)}; {share} of the points need the right reason as well"
+        return f"{_describe_form(key)}; {share} of the points need the right reason as well"
 
     def answer(self, key: TrueFalseKey) -> object:
         return [key.right, key.reason] if key.choices else key.right
@@ -139,7 +141,7 @@ class TrueFalseKind(LetteredKind[TrueFalseKey, "bool | Reasoned"]):
         return truth if isinstance(truth, bool) else None
 
 
-def _expected_form(key: TrueFalseKey) -> str:
+def _describe_form(key: TrueFalseKey) -> str:
     if not key.choices:
         return _WANTED
     letters = lettered.letters_in_words(key.choices)
@@ -147,6 +149,7 @@ def _expected_form(key: TrueFalseKey) -> str:
 
 
 def _read_truth(raw: Raw) -> bool:
+    """Returns whether *raw* says that the claim is true. Raises Unreadable."""
     # 1 and 0 are numbers and are not accepted.
     if raw.get("t") == "bool" and isinstance(raw.get("v"), bool):
         return raw["v"] is True
@@ -158,36 +161,38 @@ def _read_truth(raw: Raw) -> bool:
 
 
 def _read_reasoned(raw: Raw, key: TrueFalseKey) -> Reasoned:
-    truth, reason = _two_raws(raw, key)
+    """Returns the truth of the claim and the reason. Raises Unreadable unless one can be read."""
+    truth, reason = _split_answer(raw, key)
     cells = (
         read_cell(lambda: _read_truth(truth)),
         read_cell(lambda: lettered.read_letter_cell(reason, key.choices)),
     )
-    require_some(cells)
+    require_readable(cells)
     return cells
 
 
-def _two_raws(raw: Raw, key: TrueFalseKey) -> tuple[Raw, Raw]:
-    """Returns the truth of the claim and the reason, if there is one. Raises Unreadable."""
+def _split_answer(raw: Raw, key: TrueFalseKey) -> tuple[Raw, Raw]:
+    """Returns the truth of the claim and the reason, None if it is missing. Raises Unreadable."""
     if raw.get("t") in ("list", "array"):
         items = raw_items(raw)
         if not 1 <= len(items) <= 2:
-            raise Unreadable(f"The list has {len(items)} items; give {_expected_form(key)}.")
+            raise Unreadable(f"The list has {len(items)} items; give {_describe_form(key)}.")
         return items[0], items[1] if len(items) == 2 else _NOTHING
     if raw.get("t") != "str":
         return raw, _NOTHING
-    written = " ".join(read_text(raw, _expected_form(key)).split())
+    written = " ".join(read_text(raw, _describe_form(key)).split())
     start = _PAIR.match(written)
     if start is None or start.end() == len(written):
         return raw, _NOTHING
     return samples.text(start[1]), samples.text(written[start.end() :])
 
 
-def _opposite(key: TrueFalseKey) -> str:
+def _note_on_wrong_claim(key: TrueFalseKey) -> str:
     return try_fill(key.part.feedback, key.draw) or "The opposite is true."
 
 
 def _judge_reasoned(value: Reasoned, key: TrueFalseKey) -> Judgment:
+    """Returns the judgment of an answer with a reason, which counts only if the truth is right."""
     truth, letter = value
     if truth is key.right and letter == key.reason:
         return CORRECT
@@ -201,6 +206,7 @@ def _judge_reasoned(value: Reasoned, key: TrueFalseKey) -> Judgment:
 
 
 def _note_on_truth(value: Reasoned, key: TrueFalseKey) -> str:
+    """Returns the feedback on the truth of the claim; empty if the whole answer is right."""
     truth, letter = value
     if truth is key.right:
         return f"{truth} is right." if letter != key.reason else ""
@@ -208,7 +214,7 @@ def _note_on_truth(value: Reasoned, key: TrueFalseKey) -> str:
         return truth.sentence
     if truth is None:
         return f"Neither {_WANTED} was given."
-    return _opposite(key)
+    return _note_on_wrong_claim(key)
 
 
 def _note_on_reason(value: Reasoned, key: TrueFalseKey) -> str:

@@ -26,15 +26,15 @@ _DIGITS = 6
 
 @lru_cache(maxsize=1)
 def named_units() -> Mapping[str, Value]:
-    """Returns every unit that an expression may name, such as GB, as one of it."""
+    """Returns the value of every unit that an expression may name, such as 1 GB for "GB"."""
     return MappingProxyType({name: quantity(1, name) for name in NAMES if name in SYMBOLS})
 
 
 def quantity(number: float, unit_text: str) -> Value:
     """Returns *number* of a unit, which is kept for printing; a plain number if it is "" or %."""
-    one = parse_unit(unit_text)
-    magnitude = rescale(number, one.numerator, one.denominator)
-    return magnitude if one.dimension == ONE else Quantity(magnitude, one.dimension, one.text)
+    unit = parse_unit(unit_text)
+    magnitude = rescale(number, unit.numerator, unit.denominator)
+    return magnitude if unit.dimension == ONE else Quantity(magnitude, unit.dimension, unit.text)
 
 
 def magnitude(value: Value, unit_text: str) -> int | float:
@@ -44,33 +44,33 @@ def magnitude(value: Value, unit_text: str) -> int | float:
     """
     unit = parse_unit(unit_text)
     if type(value) is Quantity and value.dimension == unit.dimension:
-        return _in_unit(value.magnitude, unit)
+        return _convert_from_base(value.magnitude, unit)
     if isinstance(value, (bool, str)):
-        seen = "text" if isinstance(value, str) else "a truth value"
-        raise DimensionError(f"expected {describe_dimension(unit.dimension)}, got {seen}")
+        noun = "text" if isinstance(value, str) else "a truth value"
+        raise DimensionError(f"expected {describe_dimension(unit.dimension)}, got {noun}")
     if dimension_of(value) != unit.dimension and value:
-        wanted, seen = describe_dimension(unit.dimension), describe_dimension(dimension_of(value))
+        wanted, noun = describe_dimension(unit.dimension), describe_dimension(dimension_of(value))
         inside = f" in {printed_unit(unit.text)}" if unit.text else ""
-        raise DimensionError(f"expected {wanted}{inside}, got {seen}")
+        raise DimensionError(f"expected {wanted}{inside}, got {noun}")
     base = value.magnitude if isinstance(value, Quantity) else value
-    return _in_unit(base, unit)
+    return _convert_from_base(base, unit)
 
 
-def _in_unit(base: float, unit: Unit) -> int | float:
+def _convert_from_base(base: float, unit: Unit) -> int | float:
+    """Returns a number of base units as a number of *unit*."""
     if unit.numerator == unit.denominator:
         return base
-    found = rescale(base, unit.denominator, unit.numerator)
-    if isinstance(found, float):
+    number = rescale(base, unit.denominator, unit.numerator)
+    if isinstance(number, float):
         # Gives 0.3 ms as 0.3, not 0.30000000000000004, if both units are the same.
-        short = float(f"{found:.15g}")
-        if short != found and rescale(short, unit.numerator, unit.denominator) == base:
+        short = float(f"{number:.15g}")
+        if short != number and rescale(short, unit.numerator, unit.denominator) == base:
             return short
-    return found
+    return number
 
 
 def rescale(number: float, numerator: int, denominator: int) -> int | float:
-    """Returns number * numerator / denominator; an int if *number* is one and the result is
-    whole."""
+    """Returns number * numerator / denominator: an int if *number* is one and the result whole."""
     if isinstance(number, int):
         whole, rest = divmod(number * numerator, denominator)
         return whole if not rest else number * numerator / denominator
@@ -131,11 +131,13 @@ def format_with_unit(x: float, unit_text: str, digits: int | None = None) -> str
 
 
 def _fitting_unit(value: Quantity) -> str:
+    """Returns the unit to print a quantity in: the largest in which it is at least 1, if any."""
     candidates = FITTING.get(value.dimension)
     if candidates is None:
         return base_unit(value.dimension)
     size = abs(value.magnitude)
     fitting = [c for c in candidates if size >= parse_unit(c).scale]
+    if fitting:
+        return fitting[-1]
     # Zero is printed in the base unit of its family, such as "0 B".
-    plain = "B" if "B" in candidates else candidates[0]
-    return fitting[-1] if fitting else plain if size == 0 else candidates[0]
+    return "B" if size == 0 and "B" in candidates else candidates[0]

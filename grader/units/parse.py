@@ -117,8 +117,7 @@ _LOOSE_PREFIX = re.compile(notation.LOOSE_PREFIX)
 
 
 def _split_factors(piece: str) -> list[str]:
-    """Returns the factors of *piece* that are separated only by spaces: "GB s^-1" or "kW h", but
-    not "GPU hours"."""
+    """Returns the factors of *piece* between spaces, as in "kW h", but one for "GPU hours"."""
     if " " not in piece or _is_known("-".join(piece.split())):
         return [piece]
     # "2.5k tokens": the prefix belongs to the unit, if there is such a unit.
@@ -136,11 +135,12 @@ _FLOPS_WORD = re.compile(r"(kilo|mega|giga|tera|peta|exa|zetta)flops", re.IGNORE
 
 
 def _find_measure(symbol: str, flops: int | None) -> Measure:
+    """Returns what *symbol* measures, with *flops* as in `_parse_factors`. Raises UnitError."""
     joined = "-".join(symbol.split())
     # Words may start a sentence; the case of symbols matters (Gb and GB).
-    known = SYMBOLS.get(symbol) or SYMBOLS.get(joined) or _find_word(joined)
-    if known:
-        return known
+    measure = SYMBOLS.get(symbol) or SYMBOLS.get(joined) or _find_word(joined)
+    if measure:
+        return measure
     if _FLOPS.fullmatch(symbol):
         return _read_flops(symbol, flops)
     if symbol.endswith("ps") and symbol[:-2] in SYMBOLS and _is_size(symbol[:-2]):
@@ -150,16 +150,18 @@ def _find_measure(symbol: str, flops: int | None) -> Measure:
 
 
 def _find_word(symbol: str) -> Measure | None:
+    """Returns what a unit written as a word measures, capitalized or not; None if unknown."""
     lower = symbol.lower()
     is_word = len(lower) > notation.LONGEST_SYMBOL and symbol[1:] == lower[1:]
     return SYMBOLS.get(lower) if is_word else None
 
 
 def _read_flops(symbol: str, flops: int | None) -> Measure:
+    """Returns what a spelling of FLOPS measures, with *flops* as in `_parse_factors`."""
     lower = symbol.lower()
     word = _FLOPS_WORD.fullmatch(lower)
-    letter = word[1][0] if word else lower[0] if lower[0] not in "fo" else ""
-    prefix = "k" if letter == "k" else letter.upper()
+    first = lower[0] if word is None else word[1][0]
+    prefix = first.upper().replace("K", "k") if first not in "fo" else ""  # "fo": FLOPS, OPS
     top, bottom, dimension = SYMBOLS[f"{prefix}FLOP"]
     if lower.endswith("flop") or flops == 0:
         return Measure(top, bottom, dimension)
@@ -170,13 +172,14 @@ def _read_flops(symbol: str, flops: int | None) -> Measure:
 
 
 def _suggest_unit(symbol: str) -> str | None:
+    """Returns which unit may be meant by an unknown *symbol*; None if no unit is close."""
     alike = [n for n in SUGGESTED if n.casefold() == symbol.casefold() and n != symbol]
     if alike:
         # Bytes and bits differ only in case.
         sizes = {n: " (bytes)" if n[-1] == "B" else " (bits)" for n in alike if _is_size(n)}
         return "write " + " or ".join(f"'{n}'{sizes.get(n, '')}" for n in sorted(alike))
-    close = nearest(symbol, SUGGESTED) if len(symbol) > 1 else None
-    return f"did you mean '{close}'?" if close else None
+    closest = nearest(symbol, SUGGESTED) if len(symbol) > 1 else None
+    return f"did you mean '{closest}'?" if closest else None
 
 
 def _is_size(name: str) -> bool:

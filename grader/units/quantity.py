@@ -132,7 +132,7 @@ class Quantity:
         return Quantity(self.magnitude - magnitude, self.dimension)
 
     def __rsub__(self, other: object) -> NoReturn:
-        raise self._mismatch(other, "subtract", "and")  # another Quantity has its own __sub__
+        raise self._mismatch_error(other, "subtract", "and")  # another Quantity has its own __sub__
 
     def __mul__(self, other: object) -> Number:
         if isinstance(other, Quantity):
@@ -162,7 +162,7 @@ class Quantity:
         return self.magnitude // self._matching_magnitude(other, "floor-divide", "by")
 
     def __rfloordiv__(self, other: object) -> NoReturn:
-        raise self._mismatch(other, "floor-divide", "by")
+        raise self._mismatch_error(other, "floor-divide", "by")
 
     def __mod__(self, other: object) -> Quantity:
         divisor = self._matching_magnitude(other, "floor-divide", "by")
@@ -211,16 +211,18 @@ class Quantity:
         return how(self.magnitude, self._matching_magnitude(other, "compare", "with"))
 
     def _matching_magnitude(self, other: object, verb: str, link: str) -> int | float:
+        """Returns the magnitude of *other*. Raises DimensionError if its dimension differs."""
         if type(other) is Quantity and other.dimension == self.dimension:
             return other.magnitude
-        raise self._mismatch(other, verb, link)
+        raise self._mismatch_error(other, verb, link)
 
-    def _mismatch(self, other: object, verb: str, link: str) -> DimensionError:
+    def _mismatch_error(self, other: object, verb: str, link: str) -> DimensionError:
+        """Returns the error that says in words which two values don't match."""
         if isinstance(other, Quantity) or _is_plain(other):
-            seen = describe_dimension(dimension_of(other))
+            noun = describe_dimension(dimension_of(other))
         else:
-            seen = "text" if isinstance(other, str) else f"a {type(other).__name__}"
-        return DimensionError(f"can't {verb} {describe_dimension(self.dimension)} {link} {seen}")
+            noun = "text" if isinstance(other, str) else f"a {type(other).__name__}"
+        return DimensionError(f"can't {verb} {describe_dimension(self.dimension)} {link} {noun}")
 
 
 Number = Union[int, float, Quantity]  # noqa: UP007 - Quantity's methods name it before it exists

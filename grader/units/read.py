@@ -44,18 +44,18 @@ def read(text: str, unit_text: str) -> int | float:
         return number
     if asked.dimension == ONE:
         return _read_plain(number, rest, asked)
-    given = _parse_given_unit(rest, asked, example)
-    if given.dimension != asked.dimension:
+    written_unit = _parse_written_unit(rest, asked, example)
+    if written_unit.dimension != asked.dimension:
         hint = f"; {_BILLIONS}" if _means_billions(rest) else ""
         raise ReadError(
             f"expected {describe_dimension(asked.dimension)} such as {example}, got "
-            f"'{shorten(written)}', which is {describe_dimension(given.dimension)}{hint}"
+            f"'{shorten(written)}', which is {describe_dimension(written_unit.dimension)}{hint}"
         )
-    return _convert(number, given, asked, written)
+    return _convert(number, written_unit, asked, written)
 
 
 def _read_plain(number: float, rest: str, asked: Unit) -> int | float:
-    """Reads an answer without a dimension: a percentage, a factor such as "3.2x", or no unit."""
+    """Returns a percentage, a factor such as "3.2x", or a plain number. Raises ReadError."""
     word = rest.casefold()
     if word in {"x", "times"} and asked.text != "%":
         return number
@@ -79,22 +79,21 @@ _SEVERAL = re.compile(notation.SEVERAL)
 
 
 def _split_number(text: str, example: str) -> tuple[int | float, str]:
-    """Returns the number at the start of *text*, and the rest."""
+    """Returns the number at the start of *text*, and the unit after it. Raises ReadError."""
     match = _NUMBER.match(text)
     if not match:
         raise ReadError(_no_number_message(text, example))
-    found = _parse_number(match, text)
+    number = _parse_number(match, text)
     if match["scale"]:
-        found *= notation.SCALES[match["scale"].lower()]
+        number *= notation.SCALES[match["scale"].lower()]
     _require_unit_only(text, match.end(), example)
-    return _require_finite(found, text), text[match.end() :].strip()
+    return _require_finite(number, text), text[match.end() :].strip()
 
 
 def _parse_number(match: re.Match[str], text: str) -> int | float:
+    """Returns the number that a match of `notation.NUMBER` stands for, without its scale."""
     if match["base"]:
-        base, power = int(match["base"]), _parse_exponent(match["power"], text)
-        # Exact if possible: 2^30 is an int, 10^-3 the nearest float.
-        number = base**power if power >= 0 else float(f"1e{power}") if base == 10 else 2.0**power
+        number = _parse_power(int(match["base"]), _parse_exponent(match["power"], text))
         return -number if match["minus"] == "-" else number
     mantissa = match["mantissa"]
     if mantissa.startswith("0,"):
@@ -109,6 +108,13 @@ def _parse_number(match: re.Match[str], text: str) -> int | float:
     if divisor == 0:
         raise ReadError(f"'{shorten(text)}' divides by zero")
     return number / divisor if match["divisor"] else number
+
+
+def _parse_power(base: int, power: int) -> int | float:
+    """Returns a power of 10 or 2, exact if possible: 2^30 is an int, 10^-3 the nearest float."""
+    if power >= 0:
+        return int(base**power)
+    return float(f"1e{power}") if base == 10 else 2.0**power
 
 
 def _parse_exponent(written: str, text: str) -> int:
@@ -152,18 +158,19 @@ _NOT_A_NUMBER = {"nan", "inf", "infinity", "+inf", "-inf", "-infinity", "none", 
 
 
 def _no_number_message(text: str, example: str) -> str:
-    seen = shorten(text)
+    """Returns why *text* does not start with a number that can be read."""
+    shown = shorten(text)
     first = text.split(maxsplit=1)[0].casefold().rstrip(".,")
     if first in _NOT_A_NUMBER:
-        return f"'{seen}' is not a finite number; write one like {example}"
+        return f"'{shown}' is not a finite number; write one like {example}"
     if any(c.isdigit() and not c.isascii() for c in text):
-        return f"'{seen}' has digits other than 0 to 9; write a number like {example}"
+        return f"'{shown}' has digits other than 0 to 9; write a number like {example}"
     if re.search(r"[0-9]", text) and re.match(r"[^\W\d_]|[~≈<>≤≥±=]", text):
-        return f"'{seen}' doesn't start with a number; write one number like {example}"
-    return f"'{seen}' is not a number; write one like {example}"
+        return f"'{shown}' doesn't start with a number; write one number like {example}"
+    return f"'{shown}' is not a number; write one like {example}"
 
 
-def _parse_given_unit(rest: str, asked: Unit, example: str) -> Unit:
+def _parse_written_unit(rest: str, asked: Unit, example: str) -> Unit:
     written = f"1{rest}" if rest.startswith("/") else rest
     try:
         return parse_unit(written, asked.dimension)
@@ -172,6 +179,7 @@ def _parse_given_unit(rest: str, asked: Unit, example: str) -> Unit:
 
 
 def _unknown_unit_message(error: UnitError, rest: str, asked: Unit, example: str) -> str:
+    """Returns what is wrong with the unit in *rest*, and the closest unit of the right kind."""
     if len(rest) > 16 or " " in rest:
         return f"can't read '{shorten(rest)}' as a unit; write the answer like {example}"
     if error.fix is not None and error.fix.startswith("write '"):
@@ -183,13 +191,13 @@ def _unknown_unit_message(error: UnitError, rest: str, asked: Unit, example: str
     return f"{error.what}; {fix} like {example}"
 
 
-def _convert(found: float, given: Unit, asked: Unit, text: str) -> int | float:
-    """Returns *found* in the expected unit, rounded once to the nearest float."""
-    top, bottom = found.as_integer_ratio()
+def _convert(number: float, given: Unit, asked: Unit, text: str) -> int | float:
+    """Returns *number* of the unit *given* in the unit *asked*, rounded at most once."""
+    top, bottom = number.as_integer_ratio()
     top *= given.numerator * asked.denominator
     bottom *= given.denominator * asked.numerator
     whole, rest = divmod(top, bottom)
-    if not rest and isinstance(found, int):
+    if not rest and isinstance(number, int):
         return _require_finite(whole, text)
     try:
         value = top / bottom

@@ -17,7 +17,7 @@ from grader.draw import draw, sample_seed
 from grader.kinds.attempts import Code, CodeAnswer, CodeKey
 from grader.kinds.hidden.doubtful_use import find_doubtful_use
 from grader.kinds.hidden.forbidden_use import find_forbidden_lines, find_forbidden_use
-from grader.kinds.hidden.judging import broken_rule, rule_doubt
+from grader.kinds.hidden.judging import find_broken_rule, find_doubt
 from grader.kinds.hidden.review import SourceReview, review_source
 from grader.kinds.hidden.source import extract_definition, functions_of
 from grader.wire.watch import call_watched, find_reached_rules
@@ -39,9 +39,9 @@ def verdict(cells: list[str], *forbidden: str) -> tuple[str, object]:
     part = Code(id="f", ask="?", points=1, starter=STARTER, forbid=forbidden)
     review: Any = review_source(source, "f", STARTER, forbidden)
     value = CodeAnswer(source=source, review=SourceReview(**review), calls=(said,))
-    if broken_rule(value, part):
+    if find_broken_rule(value, part):
         return "refused", result
-    return ("doubt" if rule_doubt(value, part, earns=True) else "full"), result
+    return ("doubt" if find_doubt(value, part, earns=True) else "full"), result
 
 
 NAME = "n = ''.join(['fs', 'um'])\n"

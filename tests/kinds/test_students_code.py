@@ -11,7 +11,7 @@ from grader.kinds.code import CodeKind
 from grader.kinds.hidden import analysis, source
 from grader.kinds.hidden.compare import count_numbers
 from grader.kinds.hidden.doubtful_use import find_doubtful_use
-from grader.kinds.hidden.judging import describe_exception, example_fault
+from grader.kinds.hidden.judging import check_example, describe_exception
 from grader.kinds.hidden.source import TooLongError, extract_definition, functions_of
 from grader.wire.encoding import encode_result
 from grader.wire.values import decode_result
@@ -40,7 +40,7 @@ def example_call(**changes: Any) -> tuple[dict[str, Any], Any]:
     ],
 )
 def test_a_visible_example_says_how_it_failed(changes: dict[str, Any], said: str | None) -> None:
-    fault = example_fault(*example_call(**changes))
+    fault = check_example(*example_call(**changes))
     assert (fault is None) if said is None else (fault is not None and fault.endswith(said))
 
 

@@ -43,22 +43,22 @@ class NotAnalyzedError(Exception):
 
 
 def extract_definition(cells: Sequence[str], name: str) -> str:
-    """Calls `source.extract_definition`. Raises NotAnalyzedError."""
+    """Returns the code that *name* needs. Raises NotAnalyzedError."""
     return str(_analyze("extract_definition", list(cells), name))
 
 
 def functions_of(code: str) -> str:
-    """Calls `source.functions_of`. Raises NotAnalyzedError."""
+    """Returns the definitions of *code*, which can run again. Raises NotAnalyzedError."""
     return str(_analyze("functions_of", code))
 
 
 def review_source(code: str, name: str, starter: str, forbidden: Sequence[str]) -> Any:
-    """Calls `review.review_source`. Raises NotAnalyzedError."""
+    """Returns the fields of the `SourceReview` of *code*. Raises NotAnalyzedError."""
     return _review_source(code, name, starter, tuple(forbidden))
 
 
 def forbidden_lines(code: str, forbidden: Sequence[str]) -> list[tuple[int, str]]:
-    """Calls `review.list_forbidden_lines`. Raises NotAnalyzedError."""
+    """Returns each line's number with what it uses of *forbidden*. Raises NotAnalyzedError."""
     return [(int(n), str(words)) for n, words in _analyze("forbidden_lines", code, list(forbidden))]
 
 
@@ -75,7 +75,7 @@ def _review_source(code: str, name: str, starter: str, forbidden: tuple[str, ...
 
 
 def _analyze(function: str, code: Any, *more: Any) -> Any:
-    """Returns the result of *function* for *code*, a text or a list of texts."""
+    """Returns the result of *function* for *code*, one text or several. Raises NotAnalyzedError."""
     texts = [code] if isinstance(code, str) else code
     if sum(map(len, texts)) > MOST_HERE:
         return _process_of_thread().ask(function, code, *more)
@@ -86,7 +86,7 @@ def _analyze(function: str, code: Any, *more: Any) -> Any:
 
 
 def _call_analysis(function: str, *arguments: Any) -> tuple[Any, str | None]:
-    """Returns the result of *function*; or None, and why the code can't be analyzed."""
+    """Returns a result and None, or None and the reason why the code can't be analyzed."""
     try:
         return FUNCTIONS[function](*arguments), None
     except source.TooLongError as error:
@@ -101,36 +101,36 @@ class _AnalysisProcess:
     def __init__(self) -> None:
         self.owner = os.getpid()
         self._process: subprocess.Popen[bytes] | None = None
-        self._given_up: tuple[object, str] | None = None
+        self._last_failure: tuple[object, str] | None = None
 
     def ask(self, function: str, code: Any, *more: Any) -> Any:
         """Returns the result of *function* for the code. Raises NotAnalyzedError."""
-        if self._given_up is not None and self._given_up[0] == code:
+        if self._last_failure is not None and self._last_failure[0] == code:
             # The same notebook is analyzed for many names.
-            raise NotAnalyzedError(self._given_up[1])
+            raise NotAnalyzedError(self._last_failure[1])
         began = time.monotonic()
         try:
-            result, why = json.loads(self._reply_to(json.dumps([function, code, *more])))
+            result, why = json.loads(self._send_request(json.dumps([function, code, *more])))
         except (OSError, ValueError, TypeError):
-            late = time.monotonic() - began >= SECONDS
-            ended = f"took more than {SECONDS:g} s" if late else "ended without a result"
-            why = f"its analysis {ended}"
+            is_late = time.monotonic() - began >= SECONDS
+            failure = f"took more than {SECONDS:g} s" if is_late else "ended without a result"
+            why = f"its analysis {failure}"
         else:
             if why is None:
                 return result
             raise NotAnalyzedError(str(why))
         self.end()
-        self._given_up = (code, why)
+        self._last_failure = (code, why)
         raise NotAnalyzedError(why)
 
     def start(self) -> subprocess.Popen[bytes]:
-        """Returns the process, started if there is none. Raises OSError."""
+        """Returns the process, and starts it first if none is running. Raises OSError."""
         if self._process is None or self._process.poll() is not None:
             self._process = _start_process()
         return self._process
 
-    def _reply_to(self, request: str) -> bytes:
-        """Returns the process's reply, incomplete if it is late or too long. Raises OSError."""
+    def _send_request(self, request: str) -> bytes:
+        """Returns the reply to *request*, incomplete if it is late or too long. Raises OSError."""
         process = self.start()
         stdin, stdout = process.stdin, process.stdout
         assert stdin is not None and stdout is not None  # noqa: S101,PT018 - both are pipes
@@ -156,6 +156,7 @@ class _AnalysisProcess:
 
 
 def _start_process() -> subprocess.Popen[bytes]:
+    """Starts a process that runs `serve`, and returns it."""
     path = os.pathsep.join(filter(None, [str(PACKAGE.parent), *sys.path]))
     return subprocess.Popen(  # noqa: S603 - our own program
         [sys.executable, "-c", _PROGRAM],
@@ -171,8 +172,8 @@ _here = threading.local()
 
 
 def _process_of_thread() -> _AnalysisProcess:
-    """Returns this thread's worker, so that threads don't wait for each other; never one from
-    before a fork."""
+    """Returns this thread's worker, so that threads don't wait for each other. After a fork, it is
+    a new one."""
     worker = getattr(_here, "worker", None)
     if not isinstance(worker, _AnalysisProcess) or worker.owner != os.getpid():
         worker = _here.worker = _AnalysisProcess()

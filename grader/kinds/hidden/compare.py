@@ -39,7 +39,7 @@ def difference(got: object, want: object, near: Closeness) -> str | None:
 
     Lists and tuples are equal, and so are numbers and 0-dimensional arrays.
     """
-    return _Comparison(near, form_only=False).fault(got, want, "the result")
+    return _Comparison(near, form_only=False).find_fault(got, want, "the result")
 
 
 def form_difference(got: object, want: object, near: Closeness) -> str | None:
@@ -53,7 +53,7 @@ def form_difference(got: object, want: object, near: Closeness) -> str | None:
     Values and texts are not compared. An array is accepted for a list, because code that reads
     items can't tell them apart.
     """
-    return _Comparison(near, form_only=True).fault(got, want, "the result")
+    return _Comparison(near, form_only=True).find_fault(got, want, "the result")
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,17 +63,17 @@ class _Comparison:
     near: Closeness
     form_only: bool
 
-    def fault(self, got: object, want: object, what: str, *, alone: bool = True) -> str | None:
-        """Returns how *got* differs; *alone* if it is not in a list."""
+    def find_fault(self, got: object, want: object, what: str, *, alone: bool = True) -> str | None:
+        """Returns how *got* differs, or None; *alone* says that it is not an item of a list."""
         got, want = as_scalar(got), as_scalar(want)
-        of_class: dict[type, Callable[[Any, Any, str], str | None]] = {
-            ArrayValue: self._array_fault, list: self._items_fault, tuple: self._items_fault,
-            dict: self._dict_fault,
+        finders: dict[type, Callable[[Any, Any, str], str | None]] = {
+            ArrayValue: self._check_array, list: self._check_items, tuple: self._check_items,
+            dict: self._check_dict,
         }  # fmt: skip
-        if type(want) in of_class:
-            return of_class[type(want)](got, want, what)
+        if type(want) in finders:
+            return finders[type(want)](got, want, what)
         if isinstance(want, (int, float, complex)) and not isinstance(want, bool):
-            return self._number_fault(got, want, what, alone=alone)
+            return self._check_number(got, want, what, alone=alone)
         if type(got) is not type(want):
             return type_difference(got, want, what)
         if self.form_only or (got == want and not isinstance(want, Opaque)):
@@ -81,32 +81,36 @@ class _Comparison:
         wrong = f"{what} has a wrong value"
         return wrong if isinstance(want, bool) else type_difference(got, want, what)
 
-    def _array_fault(self, got: object, want: ArrayValue, what: str) -> str | None:
+    def _check_array(self, got: object, want: ArrayValue, what: str) -> str | None:
+        """Returns how *got* differs from an array; None if it does not."""
         if not isinstance(got, ArrayValue) or got.form != want.form:
             return type_difference(got, want, what)
         if got.shape != want.shape:
             return f"{what} has a wrong shape"
-        dtypes = (_number_class(got), _number_class(want)) if self.form_only else (
-            got.dtype, want.dtype
-        )  # fmt: skip
-        if self.near.dtype and dtypes[0] != dtypes[1]:
-            return f"{what} has a wrong dtype"
         if self.form_only:
-            return _special_number_fault(got, want, what)
+            if self.near.dtype and _number_class(got) != _number_class(want):
+                return f"{what} has a wrong dtype"
+            return _check_special_numbers(got, want, what)
+        if self.near.dtype and got.dtype != want.dtype:
+            return f"{what} has a wrong dtype"
         differs = _any_differs(got.numbers, want.numbers, self.near)
         return f"{what} has wrong values" if differs else None
 
-    def _items_fault(self, got: object, want: Sequence[object], what: str) -> str | None:
+    def _check_items(self, got: object, want: Sequence[object], what: str) -> str | None:
+        """Returns how *got* or its first wrong item differs from a list; None if it does not."""
         if not isinstance(got, (list, tuple, ArrayValue) if self.form_only else (list, tuple)):
             return type_difference(got, want, what)
         if (got.shape[0] if isinstance(got, ArrayValue) else len(got)) != len(want):
             return f"{what} has a wrong number of items"
-        rows = map(partial(_row_of, got), range(len(want))) if isinstance(got, ArrayValue) else got
-        item, pairs = f"an item of {what}", zip(rows, want, strict=True)
-        faults = (self.fault(one, right, item, alone=False) for one, right in pairs)
-        return next((why for why in faults if why is not None), None)
+        items = map(partial(_row_of, got), range(len(want))) if isinstance(got, ArrayValue) else got
+        for item, right in zip(items, want, strict=True):
+            fault = self.find_fault(item, right, f"an item of {what}", alone=False)
+            if fault is not None:
+                return fault
+        return None
 
-    def _dict_fault(self, got: object, want: dict[object, object], what: str) -> str | None:
+    def _check_dict(self, got: object, want: dict[object, object], what: str) -> str | None:
+        """Returns how *got* or its first wrong value differs from a dict; None if it does not."""
         if not isinstance(got, dict):
             return type_difference(got, want, what)
         missing = [key for key in want if key not in got]
@@ -114,10 +118,11 @@ class _Comparison:
             return f"{what} has no {_key_name(missing[0])}"
         if len(got) > len(want):
             return f"{what} has an unexpected key"
-        faults = (self.fault(got[k], want[k], f"{_key_name(k)} of {what}") for k in want)
-        return next((why for why in faults if why is not None), None)
+        faults = (self.find_fault(got[k], want[k], f"{_key_name(k)} of {what}") for k in want)
+        return next((fault for fault in faults if fault is not None), None)
 
-    def _number_fault(self, got: object, want: complex, what: str, *, alone: bool) -> str | None:
+    def _check_number(self, got: object, want: complex, what: str, *, alone: bool) -> str | None:
+        """Returns how *got* differs from a number; None if it does not."""
         if isinstance(got, bool) or not isinstance(got, (int, float, complex)):
             return type_difference(got, want, what)
         if not self.form_only:
@@ -148,7 +153,8 @@ def _number_class(array: ArrayValue) -> str:
     return "i" if kind == "u" else kind
 
 
-def _special_number_fault(got: ArrayValue, want: ArrayValue, what: str) -> str | None:
+def _check_special_numbers(got: ArrayValue, want: ArrayValue, what: str) -> str | None:
+    """Returns that *got* contains NaN or infinity and *want* does not; None otherwise."""
     import numpy as np
 
     for test, words in ((np.isnan, "NaN"), (np.isinf, "infinity")):
@@ -162,6 +168,7 @@ def _is_finite(value: complex) -> bool:
 
 
 def _is_close(got: complex, want: complex, near: Closeness) -> bool:
+    """Returns whether *got* is as close to *want* as *near* requires; NaN is close to NaN only."""
     if isinstance(got, int) and isinstance(want, int):
         return abs(got - want) <= near.absolute
     if _is_nan(got) or _is_nan(want):
@@ -191,16 +198,17 @@ def _any_differs(got: Any, want: Any, near: Closeness) -> bool:
 
 
 def _differs_in_block(got: Any, want: Any, near: Closeness) -> bool:
+    """Returns whether any element of *got* differs from *want* by more than *near* allows."""
     import numpy as np
 
-    whole = want.dtype.kind in "biu" and got.dtype.kind in "biu"
-    if whole and near.absolute < 1:
+    are_whole = want.dtype.kind in "biu" and got.dtype.kind in "biu"
+    if are_whole and near.absolute < 1:
         return bool(np.any(got != want))
     with np.errstate(all="ignore"):
         wide = np.complex128 if "c" in (got.dtype.kind, want.dtype.kind) else np.float64
         a, b = got.astype(wide), want.astype(wide)
         same = (a == b) | (np.isnan(a) & np.isnan(b))
-        limit = near.absolute + (0 if whole else near.relative) * np.abs(b)
+        limit = near.absolute + (0 if are_whole else near.relative) * np.abs(b)
         same |= np.isfinite(a) & np.isfinite(b) & (np.abs(a - b) <= limit)
     return not bool(np.all(same))
 
@@ -211,8 +219,8 @@ def _key_name(key: object) -> str:
 
 
 def hide_unknown_keys(why: str, known: Container[str]) -> str:
-    """Returns the sentence without keys that are not *known* as the author's own words."""
-    return _KEY.sub(lambda found: found[0] if found[1] in known else A_KEY, why)
+    """Returns the sentence *why* with "one of the keys" for each quoted key that is not *known*."""
+    return _KEY.sub(lambda match: match[0] if match[1] in known else A_KEY, why)
 
 
 WIDEST = 16
@@ -228,7 +236,7 @@ def count_numbers(value: object) -> int:
 
 
 def type_difference(got: object, want: object, what: str) -> str:
-    """Returns that two values differ in type, or are not the same object."""
+    """Returns that two values differ in type or, if they don't, are not the same object."""
     mine, right = type_in_words(got), type_in_words(want)
     return f"{what} is {mine}, not {right}" if mine != right else f"{what} is a different one"
 
@@ -295,7 +303,7 @@ def format_result(value: object) -> str:
 
 
 def _iter_pieces(value: object) -> Iterator[str]:
-    """Yields its text in pieces of bounded length."""
+    """Yields the text of a result in bounded pieces, so that the caller can stop early."""
     if isinstance(value, ArrayValue):
         yield _format_array(value)
     elif isinstance(value, (list, tuple, dict)):

@@ -71,18 +71,18 @@ def find_doubtful_use(source: str, forbidden: Sequence[str]) -> str | None:
     The text continues "it uses". Code that clearly breaks a rule is found by
     `forbidden_use.find_forbidden_use`.
     """
-    read = read_names(source) if forbidden else None
-    if read is None:
+    parsed = read_names(source) if forbidden else None
+    if parsed is None:
         return None
-    tree, names = read
+    tree, names = parsed
     nodes = list(ast.walk(tree))
-    look = _DoubtFinder(
+    finder = _DoubtFinder(
         names=names,
         calls={id(n.func): n for n in nodes if isinstance(n, ast.Call)},
         statement_ids=frozenset(id(n.value) for n in nodes if isinstance(n, ast.Expr)),
         rules=tuple(rule for rule in forbidden if rule != LOOPS),
     )
-    return next((doubt for node in nodes for doubt in look.iter_doubts(node)), None)
+    return next((doubt for node in nodes for doubt in finder.iter_doubts(node)), None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +105,7 @@ class _DoubtFinder:
             ):
                 yield "a `case` that matches attributes of an object"
         elif isinstance(node, (ast.Import, ast.ImportFrom)):
-            yield from self._import_doubts(node)
+            yield from self._iter_import_doubts(node)
         elif isinstance(node, ast.Constant) and id(node) not in self.statement_ids:
             text = literal_text(node)
             dotted_rules = (rule for rule in self.rules if "." in rule)
@@ -113,9 +113,10 @@ class _DoubtFinder:
                 f"the text `{r}`" for r in dotted_rules if text and is_name_or_member(text, r)
             )
         elif isinstance(node, (ast.Name, ast.Attribute)):
-            yield from self._name_doubts(node)
+            yield from self._iter_name_doubts(node)
 
-    def _import_doubts(self, node: ast.Import | ast.ImportFrom) -> Iterator[str]:
+    def _iter_import_doubts(self, node: ast.Import | ast.ImportFrom) -> Iterator[str]:
+        """Yields why an import makes it unclear what the code uses."""
         start = f"{node.module}." if isinstance(node, ast.ImportFrom) else ""
         for alias in node.names:
             full = start + alias.name
@@ -125,18 +126,20 @@ class _DoubtFinder:
                 yield f"`{alias.name}` under another name"
             elif full.partition(".")[0] not in _KNOWN:
                 yield f"the module `{full.partition('.')[0]}`, which is not analyzed"
-            yield from self._full_name_doubts(full, whole=True)
+            yield from self._iter_full_name_doubts(full, whole=True)
 
-    def _name_doubts(self, node: ast.Name | ast.Attribute) -> Iterator[str]:
+    def _iter_name_doubts(self, node: ast.Name | ast.Attribute) -> Iterator[str]:
+        """Yields why a name or an attribute makes it unclear what the code uses."""
         name = node.id if isinstance(node, ast.Name) else node.attr
-        full, call = full_name_of(node, self.names.full_names), self.calls.get(id(node))
-        plain = isinstance(node, ast.Name) or (full or "").startswith("builtins.")
-        own = isinstance(node, ast.Attribute) and self.names.own.holds(node.value)
-        if name in _REACHING and not own:
+        full = full_name_of(node, self.names.full_names)
+        call = self.calls.get(id(node))
+        may_be_builtin = isinstance(node, ast.Name) or (full or "").startswith("builtins.")
+        is_own = isinstance(node, ast.Attribute) and self._is_own(node.value)
+        if name in _REACHING and not is_own:
             yield f"`{name}`"
         elif name in _BY_NAME:
-            yield from self._lookup_doubts(name, call)
-        elif call is None and plain and name in _RUNNING:
+            yield from self._iter_lookup_doubts(name, call)
+        elif call is None and may_be_builtin and name in _RUNNING:
             yield f"`{name}` under another name"
         elif name == "vars" and call is not None and not all(map(self._is_own, call.args)):
             yield "`vars`"
@@ -144,16 +147,17 @@ class _DoubtFinder:
             if not isinstance(node.ctx, ast.Load):
                 yield "a new `__class__` of an object"
         elif full is not None:
-            yield from self._full_name_doubts(full)
+            yield from self._iter_full_name_doubts(full)
         elif isinstance(node, ast.Attribute) and self.names.reads_unknown_object(node):
             # It may be an attribute that the code defines itself, see `ModuleNames.uses`.
             yield from (f"`.{name}` of an object that may be anything" for rule in self.rules
                         if name == rule.rpartition(".")[2] != rule)  # fmt: skip
 
     def _is_own(self, node: ast.AST) -> bool:
-        return self.names.own.holds(node)
+        return self.names.own.is_own_object(node)
 
-    def _lookup_doubts(self, name: str, call: ast.Call | None) -> Iterator[str]:
+    def _iter_lookup_doubts(self, name: str, call: ast.Call | None) -> Iterator[str]:
+        """Yields why it is unclear what *name*, a function of `_BY_NAME`, looks up."""
         if call is None:
             yield f"`{name}` under another name"
         elif name == "getattr" and call.args and self._is_own(call.args[0]):
@@ -169,19 +173,19 @@ class _DoubtFinder:
             may_be = any(piece.startswith(begins) for piece in pieces)
             # Libraries have short names for others, such as `np`.
             return len(begins) < 3 or begins.startswith("_") or "." in begins or may_be
-        return None in self.names.own.readings(node)
+        return None in self.names.own.iter_texts(node)
 
-    def _full_name_doubts(self, full: str, *, whole: bool = False) -> Iterator[str]:
+    def _iter_full_name_doubts(self, full: str, *, whole: bool = False) -> Iterator[str]:
         """Yields why the object with this full name is doubtful; *whole* if it is imported."""
         if any(is_name_or_member(full, module) for module in _MODULES):
             yield f"`{full}`"
         root, *pieces = full.split(".")
-        inner = [root, *pieces] if whole else [root, *pieces[:-1]]
-        if any(one.startswith("_") and not one.startswith("__") for one in inner):
+        checked = [root, *pieces] if whole else [root, *pieces[:-1]]
+        if any(piece.startswith("_") and not piece.startswith("__") for piece in checked):
             yield f"`{full}`, which is private to its package"
         for rule in self.rules:
             first, last = rule.partition(".")[0], rule.rpartition(".")[2]
             if root == first and not is_name_or_member(full, rule):
-                hidden = bool(pieces) and pieces[-1].startswith("_") and last in pieces[-1]
-                if last in pieces[:-1] or hidden:
+                is_private = bool(pieces) and pieces[-1].startswith("_") and last in pieces[-1]
+                if last in pieces[:-1] or is_private:
                     yield f"`{full}`, which may do the same as `{rule}`"

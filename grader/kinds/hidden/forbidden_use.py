@@ -46,20 +46,20 @@ def find_forbidden_use(source: str, forbidden: Sequence[str]) -> str | None:
     elsewhere in the package, as a method, or by name through getattr. Code generated at run time
     breaks every rule, because its content is unknown. Code that can't be parsed breaks none.
     """
-    read = read_names(source) if forbidden else None
-    if read is None:
+    parsed = read_names(source) if forbidden else None
+    if parsed is None:
         return None
-    tree, names = read
-    found = (one for node in ast.walk(tree) for one in _iter_forbidden(node, names, forbidden))
-    return next(found, None) or _find_namespace_access(tree)
+    tree, names = parsed
+    uses = (use for node in ast.walk(tree) for use in _iter_forbidden(node, names, forbidden))
+    return next(uses, None) or _find_namespace_access(tree)
 
 
 def find_forbidden_lines(source: str, forbidden: Sequence[str]) -> dict[int, str]:
     """Returns what each line of the code uses of *forbidden*, in words, by line number from 1."""
-    read = read_names(source) if forbidden else None
-    if read is None:
+    parsed = read_names(source) if forbidden else None
+    if parsed is None:
         return {}
-    tree, names = read
+    tree, names = parsed
     lines: dict[int, str] = {}
     for node in ast.walk(tree):
         for words in _iter_forbidden(node, names, forbidden):
@@ -68,17 +68,17 @@ def find_forbidden_lines(source: str, forbidden: Sequence[str]) -> dict[int, str
 
 
 def _find_namespace_access(tree: ast.Module) -> str | None:
-    """Returns a top-level call, such as in a default, that gives access to all names of the
-    notebook."""
+    """Returns a call such as `locals()` outside the bodies of functions, where it gives access to
+    all names of the notebook; None if there is none."""
     waiting: list[ast.AST] = [tree]
     while waiting:
         node = waiting.pop()
         if _called_name(node) in _SPACES and not _arguments(node):
             return f"`{_called_name(node)}`"
-        inside = isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda))
-        body = getattr(node, "body", None) if inside else None
-        hidden = set(map(id, body if isinstance(body, list) else [body]))
-        waiting += (one for one in ast.iter_child_nodes(node) if id(one) not in hidden)
+        is_function = isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda))
+        body = getattr(node, "body", None) if is_function else None
+        body_ids = set(map(id, body if isinstance(body, list) else [body]))
+        waiting += (child for child in ast.iter_child_nodes(node) if id(child) not in body_ids)
     return None
 
 
@@ -86,7 +86,7 @@ def _iter_forbidden(node: ast.AST, names: ModuleNames, forbidden: Sequence[str])
     """Yields the forbidden names that this node itself uses, in words."""
     if not isinstance(node, _LOOKED_AT):
         return
-    if names.is_made_at_run_time(node):
+    if names.runs_generated_code(node):
         yield f"`{_called_name(node)}`"
     yield from (f"`{escape}`" for escape in names.iter_escapes(node))
     for rule in forbidden:
@@ -96,7 +96,7 @@ def _iter_forbidden(node: ast.AST, names: ModuleNames, forbidden: Sequence[str])
         elif isinstance(node, _LOOPS):
             yield "a loop"
         else:
-            yield from (f"a loop (`{one}`)" for one in _LOOPING if names.is_looping(node, one))
+            yield from (f"a loop (`{one}`)" for one in _LOOPING if names.refers_to(node, one))
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,19 +116,20 @@ class ModuleNames:
         """Returns the names of *tree*."""
         nodes = list(ast.walk(tree))
         imported = [pair for node in nodes for pair in iter_imported_names(node)]
-        known = {"__builtins__": "builtins"}
-        known |= {name: full for name, full in imported if name != "*"}
-        unsure = set()
+        full_names = {"__builtins__": "builtins"}
+        full_names |= {name: full for name, full in imported if name != "*"}
+        ambiguous = set()
         for node in nodes:
             if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name):
-                name, full = node.targets[0].id, full_name_of(node.value, known)
-                if full is not None and known.setdefault(name, full) != full:
-                    unsure.add(name)
-        for name in unsure:
-            del known[name]
+                name = node.targets[0].id
+                full = full_name_of(node.value, full_names)
+                if full is not None and full_names.setdefault(name, full) != full:
+                    ambiguous.add(name)
+        for name in ambiguous:
+            del full_names[name]
         defines = (ast.FunctionDef, ast.ClassDef, ast.AsyncFunctionDef)
         return cls(
-            full_names=known,
+            full_names=full_names,
             whole=frozenset(full.split(".")[0] for name, full in imported if name == "*"),
             own_names=frozenset(n.name for n in nodes if isinstance(n, defines)),
             own=OwnDefinitions.from_tree(tree),
@@ -141,7 +142,7 @@ class ModuleNames:
             covers = is_name_or_member if isinstance(node, ast.Import) else is_covered
             return any(covers(full, rule) for full in _iter_full_names(node))
         if isinstance(node, ast.Name):
-            return self._is_named_so(node, rule)
+            return self._may_refer_to(node, rule)
         if isinstance(node, ast.Attribute):
             return self._uses_attribute(node, rule)
         if isinstance(node, ast.MatchClass):  # a pattern such as `object(optim=o)`
@@ -149,14 +150,16 @@ class ModuleNames:
         texts = filter(None, self._looked_up_texts(node))
         return any(is_name_or_member(t, rule) or t.rpartition(".")[2] == last for t in texts)
 
-    def _is_named_so(self, node: ast.Name, rule: str) -> bool:
-        """Returns whether the name refers to what the rule names, or may by an import with a
-        star."""
+    def _may_refer_to(self, node: ast.Name, rule: str) -> bool:
+        """Returns whether a name refers to what *rule* names, or may refer to it because of an
+        import with a star."""
         starred = node.id == rule.rpartition(".")[2] and rule.partition(".")[0] in self.whole
         return is_covered(self._resolve(node), rule) or (starred and node.id not in self.own_names)
 
     def _uses_attribute(self, node: ast.Attribute, rule: str) -> bool:
-        full, last = full_name_of(node, self.full_names), rule.rpartition(".")[2]
+        """Returns whether an attribute is, or may be, what *rule* names."""
+        full = full_name_of(node, self.full_names)
+        last = rule.rpartition(".")[2]
         if full is not None:
             return is_covered(full, rule)
         # On an unknown object it may be the method of that name. If the code defines an attribute
@@ -172,15 +175,15 @@ class ModuleNames:
         """Returns whether *node* reads an attribute of an object that may be anything."""
         if isinstance(node, ast.MatchClass):
             return getattr(node.cls, "id", "") not in self.own.classes
-        return isinstance(node.ctx, ast.Load) and not self.own.holds(node.value)
+        return isinstance(node.ctx, ast.Load) and not self.own.is_own_object(node.value)
 
-    def is_looping(self, node: ast.AST, rule: str) -> bool:
+    def refers_to(self, node: ast.AST, rule: str) -> bool:
         """Returns whether *node* is the function *rule*, rather than a method of the same name."""
         last, root = rule.rpartition(".")[2], rule.partition(".")[0]
         if isinstance(node, ast.Name):
             if node.id != last and node.id not in self.full_names:
                 return False
-            return self._is_named_so(node, rule)
+            return self._may_refer_to(node, rule)
         if isinstance(node, ast.Attribute):
             return is_covered(full_name_of(node, self.full_names) or "", rule)
         if self._owning_package(node) != (root if last != rule else "builtins"):
@@ -195,14 +198,14 @@ class ModuleNames:
         elif isinstance(node, ast.Attribute):
             yield from (way for way in _ELSEWHERE if node.attr == way)
         else:
-            read = self._looked_up_texts(node)
-            yield from (way for way in _ELSEWHERE if way in read)
-            if self._is_modules(_looked_up_object(node)) and None in read:
+            texts = self._looked_up_texts(node)
+            yield from (way for way in _ELSEWHERE if way in texts)
+            if self._is_sys_modules(_looked_up_object(node)) and None in texts:
                 yield "sys.modules"
 
     def _looked_up_texts(self, node: ast.AST) -> list[str | None]:
-        """Returns the names that *node* may look something up by; None for one that is unknown."""
-        return [text for one in self._name_nodes(node) for text in self.own.readings(one)]
+        """Returns the names by which *node* may look something up; None for an unknown name."""
+        return [text for one in self._name_nodes(node) for text in self.own.iter_texts(one)]
 
     def _name_nodes(self, node: ast.AST) -> Iterator[ast.AST]:
         """Yields the nodes that give the name in a call or an index that looks something up."""
@@ -215,10 +218,10 @@ class ModuleNames:
                 name = container.attr
             else:
                 name = _called_name(container)
-            if name in _BY_KEY or self._is_modules(container):
+            if name in _BY_KEY or self._is_sys_modules(container):
                 yield from [node.slice] if isinstance(node, ast.Subscript) else _arguments(node)[:1]
 
-    def _is_modules(self, node: ast.AST | None) -> bool:
+    def _is_sys_modules(self, node: ast.AST | None) -> bool:
         return node is not None and full_name_of(node, self.full_names) == "sys.modules"
 
     def _owning_package(self, node: ast.AST) -> str | None:
@@ -233,8 +236,8 @@ class ModuleNames:
         full = None if owner is None else full_name_of(owner, self.full_names)
         return None if full is None else full.partition(".")[0]
 
-    def is_made_at_run_time(self, node: ast.AST) -> bool:
-        """Returns whether *node* runs code that is in no syntax tree."""
+    def runs_generated_code(self, node: ast.AST) -> bool:
+        """Returns whether *node* is a call, such as of `eval`, that runs code from a text."""
         if not isinstance(node, ast.Call) or _called_name(node) not in _AT_RUN_TIME:
             return False
         if isinstance(node.func, ast.Name):
@@ -254,8 +257,7 @@ class ModuleNames:
 
 @lru_cache(maxsize=16)
 def read_names(source: str) -> tuple[ast.Module, ModuleNames] | None:
-    """Returns the syntax tree, which must not be changed, and its names; None if *source* is not
-    Python."""
+    """Returns *source*'s tree, which must not be changed, and names; None if it is not Python."""
     tree = syntax_tree(source)
     return None if tree is None else (tree, ModuleNames.from_tree(tree))
 
@@ -294,7 +296,7 @@ def _called_name(node: ast.AST) -> str:
 
 
 def _looked_up_object(node: ast.AST) -> ast.AST | None:
-    """Returns what *node* looks up a key in, with `[...]` or `.get(...)`."""
+    """Returns what `x[...]` or `x.get(...)` looks up a key in; None for any other node."""
     if isinstance(node, ast.Subscript):
         return node.value
     if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):

@@ -32,52 +32,50 @@ from grader.wire.values import UnknownError, decode_result
 from grader.wire.watch import LOOPS
 
 
-def broken_rule(value: CodeAnswer, part: Code) -> str | None:
-    """Returns the forbidden name that the code certainly uses, and the evidence; None if there is
-    none."""
+def find_broken_rule(value: CodeAnswer, part: Code) -> str | None:
+    """Returns the forbidden name that the code certainly uses, with the evidence, or None."""
     if value.review.broken_rule is not None:
         return f"{value.review.broken_rule}, but the code uses it"
     used = _observed_names(value, "used")
-    seen = [rule for rule in part.forbid if rule != LOOPS and rule in used]
-    return f"`{seen[0]}`, but the code used it at run time" if seen else None
+    broken = [rule for rule in part.forbid if rule != LOOPS and rule in used]
+    return f"`{broken[0]}`, but the code used it at run time" if broken else None
 
 
-def rule_doubt(value: CodeAnswer, part: Code, *, earns: bool) -> str | None:
+def find_doubt(value: CodeAnswer, part: Code, *, earns: bool) -> str | None:
     """Returns why it is unclear whether the code uses what the part forbids; None if it is clear.
 
-    Python code can hide what it calls. If its text is inconclusive and it *earns* points, a person
-    reads it.
+    Python code can hide what it calls. If its text is inconclusive and the code *earns* points, a
+    person reads it.
     """
     if not part.forbid:
         return None
     if any(call["is"] == "unmade" and call.get("what") == UNDEFINED for call in value.calls):
         return UNDEFINED
-    return next(_doubts(value, part), None) if earns else None
+    return next(_iter_doubts(value, part), None) if earns else None
 
 
-def _doubts(value: CodeAnswer, part: Code) -> Iterator[str]:
+def _iter_doubts(value: CodeAnswer, part: Code) -> Iterator[str]:
+    """Yields each reason why it is unclear whether the code uses what the part forbids."""
     if value.why_unanalyzed:
         yield f"its code could not be analyzed: {value.why_unanalyzed}"
     if value.review.doubt is not None:
         yield value.review.doubt
     if LOOPS in part.forbid and LOOPS in _observed_names(value, "used"):
         yield "one of its functions was called many times in a single call, as in a loop"
-    held = _observed_names(value, "reached")
-    yield from (f"one of its names refers to `{one}`" for one in part.forbid if one in held)
+    reached = _observed_names(value, "reached")
+    yield from (f"one of its names refers to `{rule}`" for rule in part.forbid if rule in reached)
 
 
-def _observed_names(value: CodeAnswer, what: str) -> set[str]:
-    """Returns the names that the calls report under *what*; untrusted, as they come from the
-    student's process."""
-    reports = (call.get(what) for call in value.calls)
-    return {
-        one for each in reports if isinstance(each, list) for one in each if isinstance(one, str)
-    }
+def _observed_names(value: CodeAnswer, field: str) -> set[str]:
+    """Returns the names that the calls report in *field*. They come from the student's process and
+    can't be trusted."""
+    reports = (call.get(field) for call in value.calls)
+    lists = (report for report in reports if isinstance(report, list))
+    return {name for names in lists for name in names if isinstance(name, str)}
 
 
 class _UndecidedError(Exception):
-    """A limit of the grader makes it impossible to tell whether a case passes; the message names
-    it."""
+    """A limit of the grader, named by the message, makes it impossible to judge a case."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -93,23 +91,23 @@ class CaseRun:
 
 
 class CaseResults:
-    """The results of the hidden cases compared with the expected ones."""
+    """The judged results of the hidden cases. Raises LookupError if some of them are missing."""
 
     def __init__(self, value: CodeAnswer, key: CodeKey):
         self._key = key
-        said = group_by_key((call.get("call"), call) for call in value.calls)
+        reports = group_by_key((call.get("call"), call) for call in value.calls)
         plan = key.call_plan(key.part.id)
-        made = [said[digest].pop(0) for digest in plan.digests]  # IndexError if missing
-        self._examples = made[: len(key.examples)]
+        calls = [reports[digest].pop(0) for digest in plan.digests]  # IndexError if missing
+        self._examples = calls[: len(key.examples)]
         self._why: dict[str, str | None] = {}
         self._open: dict[str, str] = {}
         self.runs: list[CaseRun] = []
         """Each hidden case in the order of the calls. **Secret.**"""
-        made = made[len(key.examples) :]
-        for case, call, want in zip(key.cases, made, key.expected_results, strict=True):
+        calls = calls[len(key.examples) :]
+        for case, call, want in zip(key.cases, calls, key.expected_results, strict=True):
             why, doubt = None, None
             try:
-                why = self._case_fault(case, call, want)
+                why = self._find_case_fault(case, call, want)
             except _UndecidedError as error:
                 doubt = str(error)
                 self._open.setdefault(case.group, doubt)
@@ -121,7 +119,7 @@ class CaseResults:
     def judgment(self) -> Judgment:
         """Returns the points that the passing groups earn, and why the others fail."""
         part = self._key.part
-        weights = _weights(part, tuple(self._why))
+        weights = _group_weights(part, tuple(self._why))
         passed = {g for g, why in self._why.items() if why is None and g not in self._open}
         lost = part.all_or_nothing and any(self._why.values())
         if self._open and not lost:
@@ -137,34 +135,35 @@ class CaseResults:
         }
         return partial_judgment(
             round(earned, 6),
-            " ".join(self._notes(len(passed))),
+            " ".join(self._iter_notes(len(passed))),
             cells={f"{group} cases": verdict.value for group, verdict in labels.items()},
         )
 
-    def _notes(self, passed: int) -> Iterator[str]:
+    def _iter_notes(self, passed: int) -> Iterator[str]:
+        """Yields the sentences of the feedback, given how many groups *passed*."""
         yield f"{passed} of {len(self._why)} groups of hidden cases pass."
         # Only counts: by now the code may know another part's hidden inputs and could leak them.
-        missed = [example_fault(call, self._key) is not None for call in self._examples]
+        missed = [check_example(call, self._key) is not None for call in self._examples]
         if any(missed):
             yield f"{missed.count(False)} of {len(missed)} visible examples pass."
         for group, why in self._why.items():
             if why is not None:
                 yield f"{group.capitalize()} cases: {why}."
 
-    def _case_fault(
+    def _find_case_fault(
         self, case: HiddenCase, call: Mapping[str, object], want: Mapping[str, object]
     ) -> str | None:
         """Returns why the case fails, without revealing its inputs; None if it passes."""
         if call["is"] != "returned":
             right = "raises" in want and _is_raised(call, str(want["raises"]))
-            trouble = _failure_in_words(call, self._key)
+            trouble = _describe_failure(call, self._key)
             if _may_hide_right_result(call, want):
                 raise _UndecidedError(trouble)
             return None if right else trouble
-        why = self._result_fault(case, call, want)
+        why = self._find_result_fault(case, call, want)
         return why and (f"when called again with the same inputs, {why}" if case.again else why)
 
-    def _result_fault(
+    def _find_result_fault(
         self, case: HiddenCase, call: Mapping[str, object], want: Mapping[str, object]
     ) -> str | None:
         """Returns how the returned value differs from the expected one; None if it does not."""
@@ -172,7 +171,8 @@ class CaseResults:
             return f"{want['raises']} should have been raised"
         if call.get("changed") and not self._key.part.mutates:
             return "an input was changed in place"
-        raw, why = call.get("v"), None
+        raw = call.get("v")
+        why = None
         # A result that is encoded like the expected one need not be decoded.
         if "value" not in want or raw != want["value"]:
             try:
@@ -203,8 +203,8 @@ def _may_hide_right_result(call: Mapping[str, object], want: Mapping[str, object
         return False
     if "form" in want or call.get("type") != UnfitError.__name__:
         return True
-    most = WIDEST * count_numbers(decode_result(want["value"]))
-    return call.get("what") == TOO_MUCH and most > RESULT.size
+    most_bytes = WIDEST * count_numbers(decode_result(want["value"]))
+    return call.get("what") == TOO_MUCH and most_bytes > RESULT.size
 
 
 def _is_tool_limit(call: Mapping[str, object]) -> bool:
@@ -225,7 +225,8 @@ def _is_raised(call: Mapping[str, object], wanted: str) -> bool:
     return call["is"] == "raised" and wanted in types
 
 
-def _weights(part: Code, groups: tuple[str, ...]) -> Mapping[str, float]:
+def _group_weights(part: Code, groups: tuple[str, ...]) -> Mapping[str, float]:
+    """Returns the share of the points per group. Raises ValueError if the part names others."""
     if not part.groups:
         return dict.fromkeys(groups, 1 / len(groups))
     if set(part.groups) != set(groups):
@@ -234,15 +235,15 @@ def _weights(part: Code, groups: tuple[str, ...]) -> Mapping[str, float]:
     return {group: value / sum(part.groups.values()) for group, value in part.groups.items()}
 
 
-def _failure_in_words(call: Mapping[str, object], key: CodeKey) -> str:
+def _describe_failure(call: Mapping[str, object], key: CodeKey) -> str:
     """Returns why a call returned nothing, without any text that the student's code controls."""
     match call["is"]:
         case "raised":
             # Not the line: code that knows a hidden input could reveal it by where it raises.
-            kind, said = describe_exception(
+            kind, message = describe_exception(
                 call.get("type"), call.get("what"), (*key.tools, key.part.driver)
             )
-            return f"{kind} was raised" + (f": {said}" if said else "")
+            return f"{kind} was raised" + (f": {message}" if message else "")
         case "unfit":
             why = call.get("what")
             return f"the result can't be read: {why if why in REASONS else TOO_MUCH}"
@@ -255,7 +256,7 @@ def _failure_in_words(call: Mapping[str, object], key: CodeKey) -> str:
     return "the result could not be read"
 
 
-def example_fault(call: Mapping[str, object], key: CodeKey) -> str | None:
+def check_example(call: Mapping[str, object], key: CodeKey) -> str | None:
     """Returns how a visible example failed; None if it passed."""
     digests = CallPlan(
         name="", alias="", tools=key.tools, driver=key.part.driver,
@@ -268,7 +269,7 @@ def example_fault(call: Mapping[str, object], key: CodeKey) -> str | None:
     if call["is"] == "raised":
         return f"{named} raises {call.get('type')}: {call.get('what')}"
     if call["is"] != "returned":
-        return f"{named}: {_failure_in_words(call, key)}"
+        return f"{named}: {_describe_failure(call, key)}"
     try:
         match decode_result(call.get("v")):
             case [got, want]:
@@ -291,18 +292,18 @@ _LONGEST = 300
 
 
 def describe_exception(kind: object, what: object, sources: tuple[str, ...]) -> tuple[str, str]:
-    """Returns the exception's type and the safe part of its message; an empty text if there is
-    none.
+    """Returns what a student may read about an exception: its type, and the words of its message.
 
-    *sources* are those of the driver and its tools.
+    The type is only named if it is well known or defined in *sources*, the code of the driver and
+    its tools. The words are empty unless the message comes from there.
     """
-    ours = _known_errors_in(sources)
-    if not isinstance(kind, str) or kind not in _USUAL | ours.names:
+    known = _known_errors_in(sources)
+    if not isinstance(kind, str) or kind not in _USUAL | known.names:
         return _ANOTHER, ""
     if not isinstance(what, str) or len(what) > _LONGEST:
         return kind, ""
-    said = (words for name, form, words in ours.messages if name == kind and form.fullmatch(what))
-    return kind, next(said, "")
+    messages = ((form, words) for name, form, words in known.messages if name == kind)
+    return kind, next((words for form, words in messages if form.fullmatch(what)), "")
 
 
 @dataclass(frozen=True, slots=True)
@@ -314,18 +315,20 @@ class _KnownErrors:
 
 @lru_cache(maxsize=64)
 def _known_errors_in(sources: tuple[str, ...]) -> _KnownErrors:
+    """Returns the classes that *sources* define, and the messages of the exceptions they raise."""
     nodes = [node for text in sources for node in ast.walk(ast.parse(text))]
     return _KnownErrors(
         names=frozenset(n.name for n in nodes if isinstance(n, ast.ClassDef)),
-        messages=tuple(found for node in nodes for found in _iter_messages(node)),
+        messages=tuple(message for node in nodes for message in _iter_messages(node)),
     )
 
 
 def _iter_messages(node: ast.AST) -> Iterator[tuple[str, re.Pattern[str], str]]:
+    """Yields the exception, the pattern, and the words of a message that *node* raises, if any."""
     if not (isinstance(node, ast.Raise) and isinstance(node.exc, ast.Call) and node.exc.args):
         return
-    function, said = node.exc.func, node.exc.args[0]
-    pieces = said.values if isinstance(said, ast.JoinedStr) else [said]
+    function, message = node.exc.func, node.exc.args[0]
+    pieces = message.values if isinstance(message, ast.JoinedStr) else [message]
     texts = [p.value if isinstance(p, ast.Constant) else None for p in pieces]
     if isinstance(function, ast.Name) and any(isinstance(text, str) for text in texts):
         form = "".join(".*" if text is None else re.escape(str(text)) for text in texts)

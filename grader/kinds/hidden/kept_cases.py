@@ -27,7 +27,7 @@ Keep = Callable[[str, Callable[[], object]], Any]
 
 
 def make_anew(_digest: str, make: Callable[[], object]) -> object:
-    """Keeps nothing, for keys outside a results folder."""
+    """Returns what *make* returns and keeps nothing, for keys outside a results folder."""
     return make()
 
 
@@ -66,7 +66,7 @@ def read_cases(
 
     *near* applies to cases without a closeness of their own.
     """
-    found = [
+    cases = [
         HiddenCase(
             group=case["group"],
             call=Call(inputs=case["inputs"], seed=case["seed"], group=case["group"]),
@@ -74,9 +74,9 @@ def read_cases(
         )
         for case in data
     ]
-    again = (found[i] for i in sorted(order[:REPEATED]))
+    again = (cases[i] for i in sorted(order[:REPEATED]))
     repeated = (HiddenCase(group=c.group, call=c.call, near=c.near, again=True) for c in again)
-    return (*found, *repeated)
+    return (*cases, *repeated)
 
 
 @lru_cache(maxsize=64)

@@ -38,45 +38,46 @@ class OwnDefinitions:
     def from_tree(cls, tree: ast.Module) -> OwnDefinitions:
         """Returns what the module *tree* certainly defines itself."""
         nodes = list(ast.walk(tree))
-        bound = Counter(name for node in nodes for name in _bound_names(node))
-        renamed = {name for node in nodes for name in _bound_names(node) if not _keeps_name(node)}
-        passed = set(_names_used_as_values(nodes))
+        bindings = Counter(name for node in nodes for name in _bound_names(node))
+        renamed = {
+            name for node in nodes for name in _bound_names(node) if not _is_plain_import(node)
+        }
+        values = set(_names_used_as_values(nodes))
         all_classes = [n for n in nodes if isinstance(n, ast.ClassDef)]
-        plain = [
+        simple = [
             n for n in all_classes
-            if bound[n.name] == 1 and n.name not in passed and _is_simple_class(n, renamed)
+            if bindings[n.name] == 1 and n.name not in values and _is_simple_class(n, renamed)
         ]  # fmt: skip
         if any(_changes_instantiation(node) for node in nodes):
-            plain = []
-        names = frozenset(node.name for node in plain)
+            simple = []
+        names = frozenset(node.name for node in simple)
         assigned = [pair for node in nodes for pair in _iter_assignments(node)]
-        texts = {name: literal_text(value) for name, value in assigned if bound[name] == 1}
-        made = Counter(name for name, value in assigned if _called_name(value) in names)
+        texts = {name: literal_text(value) for name, value in assigned if bindings[name] == 1}
+        objects = Counter(name for name, value in assigned if _called_name(value) in names)
         own = cls(
             classes=names,
             fields=frozenset(name for node in all_classes for name in _field_names(node)),
             texts={name: text for name, text in texts.items() if text is not None},
-            _objects=frozenset(name for name in made if made[name] == bound[name]),
-            _selves=frozenset(id(one) for node in plain for _, one in _self_names(node)),
+            _objects=frozenset(name for name in objects if objects[name] == bindings[name]),
+            _selves=frozenset(id(one) for node in simple for _, one in _self_names(node)),
             _locals=frozenset(id(one) for node in nodes for one in _local_names(node)),
         )
-        free = {name for node in nodes for name in own._looked_up_names(node)}
-        sure = (
-            id(one) for node in plain for method, one in _self_names(node) if method not in free
-        )
-        return replace(own, _selves=frozenset(sure))
+        # If a method may be looked up on another object, its `self` may be of another class.
+        unsafe = {name for node in nodes for name in own._looked_up_names(node)}
+        pairs = (pair for node in simple for pair in _self_names(node))
+        return replace(own, _selves=frozenset(id(n) for m, n in pairs if m not in unsafe))
 
     def _looked_up_names(self, node: ast.AST) -> Iterator[str]:
         """Yields names with which a method may be looked up on an object of another class."""
         if isinstance(node, ast.Attribute):
-            if not self.holds(node.value) and _called_name(node.value) != "super":
+            if not self.is_own_object(node.value) and _called_name(node.value) != "super":
                 yield node.attr
         elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load):
             yield node.id
         elif isinstance(node, ast.Constant) and isinstance(node.value, str):
             yield node.value
 
-    def holds(self, node: ast.AST) -> bool:
+    def is_own_object(self, node: ast.AST) -> bool:
         """Returns whether *node* is certainly an object of a simple class."""
         if _called_name(node) in self.classes:
             return True
@@ -86,11 +87,11 @@ class OwnDefinitions:
         """Returns whether this name is a local variable of the function that contains it."""
         return id(node) in self._locals
 
-    def readings(self, node: ast.AST) -> Iterator[str | None]:
+    def iter_texts(self, node: ast.AST) -> Iterator[str | None]:
         """Yields the texts that *node* may be; None for one that is unknown."""
         if isinstance(node, ast.IfExp):
-            yield from self.readings(node.body)
-            yield from self.readings(node.orelse)
+            yield from self.iter_texts(node.body)
+            yield from self.iter_texts(node.orelse)
         elif isinstance(node, ast.Name):
             yield self.texts.get(node.id)
         else:
@@ -134,21 +135,22 @@ def _last_name(node: ast.AST) -> str:
 
 
 def _is_simple_class(node: ast.ClassDef, renamed: Container[str]) -> bool:
+    """Returns whether all bases and decorators of a class are plain, and none is *renamed*."""
     bases = [_last_name(base) for base in node.bases]
     decorators = [_last_name(expression) for expression in node.decorator_list]
-    known = _PLAIN_BASES.issuperset(bases) and _PLAIN_DECORATORS.issuperset(decorators)
-    return known and not node.keywords and not any(n in renamed for n in (*bases, *decorators))
+    are_plain = _PLAIN_BASES.issuperset(bases) and _PLAIN_DECORATORS.issuperset(decorators)
+    return are_plain and not node.keywords and not any(n in renamed for n in (*bases, *decorators))
 
 
 def _changes_instantiation(node: ast.AST) -> bool:
-    """Returns whether it may change how a class makes objects or finds their attributes."""
+    """Returns whether *node* may change how a class makes objects or finds their attributes."""
     if isinstance(node, ast.Attribute):
         return node.attr in _MAKING and not isinstance(node.ctx, ast.Load)
     return any(name in _MAKING for name in _bound_names(node))
 
 
-def _keeps_name(node: ast.AST) -> bool:
-    """Returns whether it is an import under the original name."""
+def _is_plain_import(node: ast.AST) -> bool:
+    """Returns whether *node* is an import under the original name."""
     return isinstance(node, ast.alias) and node.asname in (None, node.name)
 
 
@@ -176,6 +178,7 @@ def _methods(node: ast.ClassDef) -> list[ast.FunctionDef | ast.AsyncFunctionDef]
 
 
 def _field_names(node: ast.ClassDef) -> Iterator[str]:
+    """Yields the attributes, including methods, that a class and its methods define."""
     for statement in node.body:
         yield from (name for part in ast.walk(statement) for name in _bound_names(part)
                     if isinstance(statement, (ast.Assign, ast.AnnAssign)))  # fmt: skip
@@ -189,14 +192,14 @@ def _field_names(node: ast.ClassDef) -> Iterator[str]:
 
 
 def _self_names(node: ast.ClassDef) -> Iterator[tuple[str, ast.Name]]:
-    """Yields the methods, with the names in each that refer to the object it is called on."""
+    """Yields each name that refers to a method's own object, after the name of the method."""
     for method in _methods(node):
-        given = [*method.args.posonlyargs, *method.args.args]
+        parameters = [*method.args.posonlyargs, *method.args.args]
         wrapped = any(_last_name(expression) != "property" for expression in method.decorator_list)
-        if not given or wrapped or method.name in _OF_CLASSES:
+        if not parameters or wrapped or method.name in _OF_CLASSES:
             continue
         inside = [part for statement in method.body for part in _walk_scope(statement)]
-        names = [n for n in inside if isinstance(n, ast.Name) and n.id == given[0].arg]
+        names = [n for n in inside if isinstance(n, ast.Name) and n.id == parameters[0].arg]
         if all(isinstance(name.ctx, ast.Load) for name in names):
             yield from ((method.name, name) for name in names)
 
@@ -217,11 +220,12 @@ def _local_names(node: ast.AST) -> Iterator[ast.Name]:
         return
     inside = [part for statement in node.body for part in _walk_scope(statement)]
     # Comprehensions have variables of their own, and `global` declares those of others.
-    within = {id(p) for c in inside if isinstance(c, ast.comprehension) for p in ast.walk(c.target)}
-    others = {n for c in inside if isinstance(c, (ast.Global, ast.Nonlocal)) for n in c.names}
-    bound = {name for p in inside if id(p) not in within for name in _bound_names(p)}
-    bound |= {one.arg for one in ast.walk(node.args) if isinstance(one, ast.arg)}
-    bound -= others
+    targets = [part.target for part in inside if isinstance(part, ast.comprehension)]
+    not_local = {id(part) for target in targets for part in ast.walk(target)}
+    outer = {n for c in inside if isinstance(c, (ast.Global, ast.Nonlocal)) for n in c.names}
+    bound = {name for p in inside if id(p) not in not_local for name in _bound_names(p)}
+    bound |= {argument.arg for argument in ast.walk(node.args) if isinstance(argument, ast.arg)}
+    bound -= outer
     yield from (p for p in inside if isinstance(p, ast.Name) and p.id in bound)
 
 

@@ -34,12 +34,12 @@ def review_source(
 ) -> dict[str, object]:
     """Returns the fields of the `SourceReview` of the code of *name*, as JSON data."""
     rule = find_forbidden_use(source, forbidden)
-    mine = extract_definition([source], name)
+    definition = extract_definition([source], name)
     return {
-        "is_starter": bool(mine)
-        and shape_of(mine) == shape_of(extract_definition([starter], name)),
+        "is_starter": bool(definition)
+        and shape_of(definition) == shape_of(extract_definition([starter], name)),
         "broken_rule": rule,
-        "doubt": None if rule else next(_doubts(source, mine, forbidden), None),
+        "doubt": None if rule else next(_iter_doubts(source, definition, forbidden), None),
     }
 
 
@@ -48,11 +48,11 @@ def list_forbidden_lines(source: str, forbidden: Sequence[str]) -> list[tuple[in
     return sorted(find_forbidden_lines(source, forbidden).items())
 
 
-def _doubts(source: str, mine: str, forbidden: Sequence[str]) -> Iterator[str]:
-    """Yields why it is unclear what the code uses, given the definitions that were found in it."""
+def _iter_doubts(source: str, definition: str, forbidden: Sequence[str]) -> Iterator[str]:
+    """Yields why it is unclear what *source* uses; *definition* is the part's code, if found."""
     if not forbidden:
         return
-    if not mine:
+    if not definition:
         yield "its code was not found; define it at the top of a cell of plain Python"
     name = find_undefined_name(source)
     if name is not None:

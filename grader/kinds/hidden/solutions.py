@@ -171,7 +171,7 @@ class SolutionFunctions:
             return {"value": reply["v"]}
         try:
             value = function(**decode_inputs(call))
-        except (Exception, SystemExit) as error:  # noqa: BLE001  # what it raises is what is right
+        except (Exception, SystemExit) as error:  # noqa: BLE001  # right code raises this too
             _require_packages(self.part, error)
             return {"raises": type(error).__name__}
         if value is not ...:
@@ -183,6 +183,7 @@ class SolutionFunctions:
         return {"form": reply["v"] if reply["is"] == "returned" else None}
 
     def _call_reference_with_packages(self, call: Call) -> Mapping[str, Any]:
+        """Calls the reference. Raises PackageError if it needs a package that is missing."""
         reply = self.call_reference(call)
         if reply.get("type") == ModuleNotFoundError.__name__:
             # Not an expected exception: the reference lacks a package here.
@@ -190,23 +191,23 @@ class SolutionFunctions:
         return reply
 
     def call_reference(self, call: Call) -> Mapping[str, Any]:
-        """Returns the result of calling the reference."""
+        """Calls the reference in this process, and returns its result."""
         plan = CallPlan(
             name="it", alias=self.part, driver=self.driver, tools=self.tools, calls=(call,)
         )
         return perform_first_call(plan, {"it": self.get()})
 
     def ask(self, kind: str, call: Call, raw: Mapping[str, Any]) -> str | None:
-        """Returns the first sentence that `PART_KIND` yields for a result; None if there is
-        none."""
+        """Returns the first sentence that `PART_KIND` yields for a result, without numbers; None if
+        there is none."""
         function = self.get(kind)
         if function is None:
             return None
         try:
-            found = next(iter(function(decode_inputs(call), decode_input(raw))), None)
+            sentence = next(iter(function(decode_inputs(call), decode_input(raw))), None)
         except (Exception, SystemExit):  # noqa: BLE001  # the result is not what it can be asked of
             return "the result does not have the expected type"
-        return None if found is None else _NUMBER.sub("…", str(found))
+        return None if sentence is None else _NUMBER.sub("…", str(sentence))
 
 
 def decode_inputs(call: Call) -> dict[str, Any]:
@@ -216,15 +217,15 @@ def decode_inputs(call: Call) -> dict[str, Any]:
 
 def call_request(plan: CallPlan, call: Call) -> dict[str, Any]:
     """Returns the request for `grader.wire.calls` to make *call*, watching for forbidden names."""
-    asked: dict[str, Any] = {
+    request: dict[str, Any] = {
         "name": plan.name, "driver": plan.driver, "tools": list(plan.tools), "seed": call.seed,
     }  # fmt: skip
     if call.example:
-        return {**asked, "example": list(call.example), "alias": plan.alias}
-    asked["inputs"] = json.loads(call.inputs)
+        return {**request, "example": list(call.example), "alias": plan.alias}
+    request["inputs"] = json.loads(call.inputs)
     if plan.forbid:
-        asked |= {"watch": _watch_source(), "forbid": list(plan.forbid)}
-    return asked
+        request |= {"watch": _watch_source(), "forbid": list(plan.forbid)}
+    return request
 
 
 @cache
@@ -235,10 +236,10 @@ def _watch_source() -> str:
 def perform_first_call(plan: CallPlan, space: Mapping[str, Any]) -> Mapping[str, Any]:
     """Runs the first call of *plan* in this process, and returns its result as `grader.wire.calls`
     does. For trusted code only."""
-    asked = call_request(plan, plan.calls[0])
+    request = call_request(plan, plan.calls[0])
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # wrong implementations are expected to overflow
-        return calls.perform_safely(asked, space)
+        return calls.perform_safely(request, space)
 
 
 def run_solution_code(text: str, space: dict[str, Any], where: str = "") -> None:

@@ -49,19 +49,21 @@ def extract_definition(cells: Sequence[str], name: str) -> str:
     index = _Index(cells)
     wanted: set[tuple[int, int]] = set()
     waiting = [name]
-    seen: set[str] = set()
+    visited: set[str] = set()
     while waiting:
         mention = waiting.pop()
-        if mention in seen:
+        if mention in visited:
             continue
-        seen.add(mention)
+        visited.add(mention)
         index.parse_cells_with(mention)
-        waiting += (*index.leads.get(mention, ()), *_related_names(mention, index.given))
-        for place in index.given.get(mention, ()):
+        waiting += (*index.needed_names.get(mention, ()), *_related_names(mention, index.places))
+        for place in index.places.get(mention, ()):
             if place not in wanted:
                 wanted.add(place)
-                waiting += index.at(place).mentions
-    texts = [index.at(place).text for place in sorted(wanted)] if name in index.given else []
+                waiting += index.statement_at(place).mentions
+    if name not in index.places:
+        return ""
+    texts = [index.statement_at(place).text for place in sorted(wanted)]
     if sum(map(len, texts)) > MOST_CHARACTERS:
         raise TooLongError(f"it needs more than {MOST_CHARACTERS:,} characters of code")
     return "\n".join(texts)
@@ -76,28 +78,30 @@ class _Index:
 
     def __init__(self, cells: Sequence[str]):
         self._cells = cells
-        self._left = {number: _words_in(cell) for number, cell in enumerate(cells)}
+        self._unparsed = {number: _words_in(cell) for number, cell in enumerate(cells)}
         self._statements: dict[int, tuple[_Statement, ...]] = {}
-        self.given: dict[str, list[tuple[int, int]]] = {}
-        """Returns the positions of the statements: the number of the cell and the index in it."""
-        self.leads: dict[str, set[str]] = {}
+        self.places: dict[str, list[tuple[int, int]]] = {}
+        """Where each name is set or changed: the cell's number, and the statement's index in it."""
+        self.needed_names: dict[str, set[str]] = {}
+        """What to look up as well for a name: what an alias stands for, and changes of aliases."""
 
-    def at(self, place: tuple[int, int]) -> _Statement:
+    def statement_at(self, place: tuple[int, int]) -> _Statement:
         """Returns the statement at a position."""
         return self._statements[place[0]][place[1]]
 
     def parse_cells_with(self, name: str) -> None:
         """Parses the cells that contain *name* and are not parsed yet."""
         word = name.removeprefix(_PART).removeprefix(_PACKAGE)
-        for number in [n for n, words in self._left.items() if words is None or word in words]:
-            del self._left[number]
+        for number in [n for n, words in self._unparsed.items() if words is None or word in words]:
+            del self._unparsed[number]
             self._statements[number] = _statements_of_cell(self._cells[number])
             for place, statement in enumerate(self._statements[number]):
-                for each in (*statement.gives, *(_PART + base for base in statement.changes)):
-                    self.given.setdefault(each, []).append((number, place))
-                for one, origin in statement.names:
-                    self.leads.setdefault(_PART + origin, set()).add(_PART + one)
-                    self.leads.setdefault(one, set()).add(origin)
+                parts = (_PART + base for base in statement.changes)
+                for changed in (*statement.gives, *parts):
+                    self.places.setdefault(changed, []).append((number, place))
+                for alias, origin in statement.names:
+                    self.needed_names.setdefault(_PART + origin, set()).add(_PART + alias)
+                    self.needed_names.setdefault(alias, set()).add(origin)
 
 
 @lru_cache(maxsize=512)
@@ -110,7 +114,7 @@ def _words_in(cell: str) -> frozenset[str] | None:
 
 
 def _related_names(name: str, given: Container[str]) -> Iterator[str]:
-    """Yields related names: those that change it, and a star if nothing defines it."""
+    """Yields names whose statements may also define *name*: part changes and star imports."""
     if not name.startswith(_PART):
         yield _PART + name
         if name not in given and not name.startswith(_PACKAGE):
@@ -133,8 +137,8 @@ def functions_of(source: str) -> str:
     """Returns the functions, classes, and imports of *source*, which can safely run again.
 
     This includes statements that change their names or a part of one, such as a decorator called by
-    hand. Other statements may have effects, such as appending to a list of another statement; a
-    class that these use is left as it is, because they hold instances of it.
+    hand. Other statements may have effects, such as appending to a list of another statement. A
+    class that they use is left out, because they hold instances of it.
     """
     groups = list(group_by_lines(source))
     again = _statements_to_rerun([statement for _, together in groups for statement in together])
@@ -147,7 +151,7 @@ def functions_of(source: str) -> str:
 
 
 def _statements_to_rerun(body: list[ast.stmt]) -> set[ast.stmt]:
-    """Returns the statements to run again, examining each only once."""
+    """Returns the statements that `functions_of` keeps, after examining each only once."""
     again = {statement for statement in body if _is_definition(statement)}
     counts = Counter(
         name
@@ -190,6 +194,7 @@ def _unparse(statement: ast.stmt) -> str:
 
 
 def _is_definition(statement: ast.stmt) -> bool:
+    """Returns whether a statement does nothing but import, or define functions and classes."""
     if isinstance(statement, (ast.If, ast.Try, ast.With)):
         inside = ast.iter_child_nodes(statement)
         return all(_is_definition(inner) for inner in inside if isinstance(inner, ast.stmt))
@@ -214,6 +219,7 @@ class _Statement:
 
 @lru_cache(maxsize=512)  # a notebook's cells are analyzed for each of its functions
 def _statements_of_cell(cell: str) -> tuple[_Statement, ...]:
+    """Returns the statements of a cell, with the names that each changes, mentions, or creates."""
     return tuple(
         _Statement(
             text=text,
@@ -250,10 +256,10 @@ def _partly_changed_names(statement: ast.stmt) -> Iterator[str]:
                 yield from _base_names(node)
         elif isinstance(node, _DEFINES):
             yield from (
-                name for expression in node.decorator_list for name in _registry_name(expression)
+                name for expression in node.decorator_list for name in _registry_names(expression)
             )
         elif isinstance(node, ast.Call):
-            yield from _registry_name(node)
+            yield from _registry_names(node)
             if _name_of(node.func) == "setattr" and node.args:
                 yield from _base_names(node.args[0])
             # Of `vars(np)` or `np.__dict__`, and not of every dict.
@@ -262,11 +268,13 @@ def _partly_changed_names(statement: ast.stmt) -> Iterator[str]:
                 yield from _base_names(space)
 
 
-def _registry_name(node: ast.expr) -> Iterator[str]:
+def _registry_names(node: ast.expr) -> Iterator[str]:
     """Yields the name that something is registered with, as for `functools.singledispatch`."""
-    one = node.func if isinstance(node, ast.Call) else node
-    if isinstance(one, ast.Attribute) and one.attr == "register":
-        yield from _base_names(one) if isinstance(one.value, ast.Name) else ()
+    function = node.func if isinstance(node, ast.Call) else node
+    if not isinstance(function, ast.Attribute) or function.attr != "register":
+        return
+    if isinstance(function.value, ast.Name):
+        yield function.value.id
 
 
 def _iter_aliases(statement: ast.stmt) -> Iterator[tuple[str, str]]:
@@ -284,8 +292,7 @@ def _iter_import_aliases(node: ast.AST) -> Iterator[tuple[str, str]]:
 
 
 def _walk_executed(statement: ast.stmt) -> Iterator[ast.AST]:
-    """Yields the nodes that run when the statement runs, without the bodies of functions and
-    classes."""
+    """Yields the nodes that run with the statement, without bodies of functions and classes."""
     waiting: list[ast.AST] = [statement]
     while waiting:
         node = waiting.pop()
@@ -310,12 +317,13 @@ def _base_names(node: ast.AST) -> Iterator[str]:
 
 
 def _name_of(node: ast.AST) -> str | None:
-    """Returns the last part of a dotted name, or of the name that is called."""
+    """Returns the last part of a dotted or called name; None for any other node."""
     node = node.func if isinstance(node, ast.Call) else node
     return node.attr if isinstance(node, ast.Attribute) else getattr(node, "id", None)
 
 
 def _mentioned_names(statements: list[ast.stmt], text: str) -> frozenset[str]:
+    """Returns the names and packages that statements use, without the local names of functions."""
     names = {
         n.id for statement in statements for n in ast.walk(statement) if isinstance(n, ast.Name)
     }
@@ -332,8 +340,7 @@ def _mentioned_names(statements: list[ast.stmt], text: str) -> frozenset[str]:
 
 
 def _outer_names(text: str) -> set[str] | None:
-    """Returns the names that *text* takes from the notebook, without its functions' local
-    variables."""
+    """Returns the names that *text* takes from the notebook, without local variables."""
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")

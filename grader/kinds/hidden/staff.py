@@ -42,28 +42,29 @@ def shown_cases(value: CodeAnswer, key: CodeKey) -> tuple[ShownCase, ...]:
     Raises LookupError if the code was run on other cases, and ValueError and PackageError as
     `CodeKey.cases`.
     """
-    return tuple(map(_shown_case, CaseResults(value, key).runs))
+    return tuple(map(_format_case, CaseResults(value, key).runs))
 
 
-def _shown_case(run: CaseRun) -> ShownCase:
+def _format_case(run: CaseRun) -> ShownCase:
     inputs = decode_inputs(run.case.call)
     again = " (called again)" if run.case.again else ""
     return ShownCase(
         group=run.case.group + again,
         inputs=", ".join(f"{name}={format_result(value)}" for name, value in inputs.items()),
-        expected=_expectation(run.want),
-        result=_result_text(run.call),
+        expected=_format_expectation(run.want),
+        result=_format_call_result(run.call),
         fault=run.fault,
     )
 
 
-def _expectation(want: Mapping[str, object]) -> str:
+def _format_expectation(want: Mapping[str, object]) -> str:
     if "raises" in want:
         return f"raises {want['raises']}"
     return format_result(decode_result(want["value"])) if "value" in want else "has the properties"
 
 
-def _result_text(call: Mapping[str, object]) -> str:
+def _format_call_result(call: Mapping[str, object]) -> str:
+    """Returns what a call returned, or how it ended, on one line of plain text."""
     if call["is"] != "returned":
         message = " ".join(str(call[name]) for name in ("type", "what") if call.get(name))
         return visible(f"{call['is']}: {message}"[:500])
@@ -76,8 +77,8 @@ def _result_text(call: Mapping[str, object]) -> str:
 def source_lines(source: str, key: CodeKey) -> Iterator[SourceLine]:
     """Yields the lines of a student's code. Code that can't be analyzed has no marked lines."""
     try:
-        found = dict(analysis.forbidden_lines(source, key.part.forbid))
+        forbidden = dict(analysis.forbidden_lines(source, key.part.forbid))
     except analysis.NotAnalyzedError:
-        found = {}
+        forbidden = {}
     for number, text in enumerate(source.split("\n"), 1):
-        yield SourceLine(number=number, text=visible(text), forbidden=found.get(number, ""))
+        yield SourceLine(number=number, text=visible(text), forbidden=forbidden.get(number, ""))

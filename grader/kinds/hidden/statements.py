@@ -23,7 +23,7 @@ _RUNS_PYTHON = re.compile(r"\s*%%(?:time|timeit|capture|prun)\b")
 
 
 def parse_cell(cell: str) -> tuple[str, list[ast.stmt]]:
-    """Returns the cell as Python, with lines as the parser counts them, and its statements."""
+    """Returns the cell's Python text and its statements; both are empty if it is not Python."""
     cell = re.sub(r"\r\n?", "\n", cell).replace("\0", "")
     for text in _iter_readings(cell):
         tree = syntax_tree(text)
@@ -79,7 +79,9 @@ def shape_of(source: str) -> str:
 def group_by_lines(cell: str) -> Iterator[tuple[str, list[ast.stmt]]]:
     """Yields the text of every statement of a cell; statements on the same line are grouped."""
     text, body = parse_cell(cell)
-    lines, first, last, together = text.split("\n"), 0, 0, list[ast.stmt]()
+    lines = text.split("\n")
+    first = last = 0
+    together: list[ast.stmt] = []
     for statement in body:
         decorators = getattr(statement, "decorator_list", ())
         begins = min([statement.lineno, *(d.lineno for d in decorators)])
