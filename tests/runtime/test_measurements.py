@@ -331,9 +331,9 @@ import sys
 def factors(seed):
     rng = np.random.default_rng(seed)
     return ((rng.normal(size=(200, 1)), rng.normal(size=500)),)
-around = sys._getframe(1).f_locals.get("around", {})
-if "prepare" in around:
-    around["prepare"] = factors
+tools = sys._getframe(1).f_locals.get("tools", {})
+if "prepare" in tools:
+    tools["prepare"] = factors
 if isinstance(x, tuple):
     return by * x[0].sum() * x[1]
 time.sleep(0.04)

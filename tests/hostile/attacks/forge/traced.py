@@ -14,7 +14,7 @@ forged = {"t": "str", "v": "correct", "cut": False}
 def trace(frame, event, argument):
     if "raw" in frame.f_locals and "room" in frame.f_locals:
         frame.f_locals["raw"] = forged
-        frame.f_locals["found"] = dict.fromkeys(ANSWERS, forged)
+        frame.f_locals["answers"] = dict.fromkeys(ANSWERS, forged)
         ctypes.pythonapi.PyFrame_LocalsToFast(ctypes.py_object(frame), ctypes.c_int(0))
     return trace
 
