@@ -22,6 +22,7 @@ from grader.kinds.options import AnswerOption
 from grader.kinds.ordering import all_or_nothing, longest_run, pair_share
 from grader.model import Key, Part, Verdict
 from grader.notebook.render.answer_cells import choices_text, placeholder
+from grader.wire.encoding import encode_answer
 from tests.helpers.kinds import (
     COMPUTED,
     FORMATS,
@@ -403,6 +404,14 @@ def test_an_unreadable_truth_or_an_empty_reason_is_said() -> None:
     assert judgment.share == 0
     assert "is neither true nor false" in judgment.note
     assert judged(key, [True, None]).note == "True is right. The reason is missing."
+
+
+def test_reports_show_a_claim_and_its_reason_even_if_one_is_missing() -> None:
+    key = a_key(a_reasoned_claim())
+    kind, letter = kinds.find("true_false"), reason(key, "small")
+    for truth, shown in ((True, "True"), (..., "blank"), ("maybe", "unreadable")):
+        raw = encode_answer([truth, letter])
+        assert kind.format_value(kind.read(raw, key), key).startswith(f"{shown}, reason {letter}")
 
 
 @pytest.mark.parametrize("answer", [[True, "A", "B"], [], "perhaps A", 1, ["maybe", 3]])

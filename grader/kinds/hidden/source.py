@@ -271,9 +271,11 @@ def _partly_changed_names(statement: ast.stmt) -> Iterator[str]:
 def _registry_names(node: ast.expr) -> Iterator[str]:
     """Yields the name that something is registered with, as for `functools.singledispatch`."""
     function = node.func if isinstance(node, ast.Call) else node
-    if not isinstance(function, ast.Attribute) or function.attr != "register":
-        return
-    if isinstance(function.value, ast.Name):
+    if (
+        isinstance(function, ast.Attribute)
+        and function.attr == "register"
+        and isinstance(function.value, ast.Name)
+    ):
         yield function.value.id
 
 
