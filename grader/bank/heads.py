@@ -145,6 +145,7 @@ def _is_plain(
     fields: Mapping[str, Any], path: Path, families: Collection[str], parts: AbstractSet[str]
 ) -> bool:
     """Returns whether the *fields* of a problem, apart from its parts, are surely valid."""
+    concepts = fields.get("concepts", ())
     return (
         fields.get("id") == path.stem
         and _is_text(fields.get("title"))
@@ -153,15 +154,15 @@ def _is_plain(
         and fields.get("level", "apply") in _LEVELS
         and _is_positive(fields.get("minutes", 5.0))
         and _are_texts(fields.get("topics", ()))
-        and (_are_texts(fields.get("concepts", ())) or _is_plain_mapping(fields["concepts"], parts))
+        and (_are_texts(concepts) or _maps_concepts_to_parts(concepts, parts))
     )
 
 
-def _is_plain_mapping(concepts: object, parts: AbstractSet[str]) -> bool:
-    """Returns whether *concepts* has a list of *parts* for each concept."""
+def _maps_concepts_to_parts(concepts: object, parts: AbstractSet[str]) -> bool:
+    """Returns whether *concepts* maps each concept to a nonempty list of names in *parts*."""
     return isinstance(concepts, dict) and all(
-        _is_text(name) and named and _are_texts(named) and parts >= set(named)
-        for name, named in concepts.items()
+        _is_text(name) and part_names and _are_texts(part_names) and parts >= set(part_names)
+        for name, part_names in concepts.items()
     )
 
 

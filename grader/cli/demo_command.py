@@ -30,7 +30,7 @@ def command(
     from grader.release.file import load_release
 
     roster, roster_data = out / "roster.csv", demo_class.roster_csv().encode()
-    _refuse_other_folder(out, roster, roster_data)
+    _refuse_folder_of_class(out, roster, roster_data)
     if (out / "results").exists():
         import shutil
 
@@ -67,11 +67,14 @@ def command(
     click.echo(f"{first}'s notebook:     {release / 'notebooks' / f'{first}.ipynb'}")
 
 
-def _refuse_other_folder(out: Path, roster: Path, made: bytes) -> None:
-    """Raises SetupError if *out* has files of a class, which the demo would replace."""
+def _refuse_folder_of_class(out: Path, roster: Path, demo_roster: bytes) -> None:
+    """Raises SetupError if *out* has files that the demo would replace but did not make.
+
+    A folder is the demo's own if its *roster* has exactly the content *demo_roster*.
+    """
     names = ("roster.csv", "release", "submissions", "results")
     others = [name for name in names if (out / name).exists()]
-    if others and not (roster.is_file() and roster.read_bytes() == made):
+    if others and not (roster.is_file() and roster.read_bytes() == demo_roster):
         raise SetupError(
             f"the demo would replace '{others[0]}', which it did not make",
             where=str(out),

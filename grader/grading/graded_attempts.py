@@ -90,16 +90,17 @@ def counting_grades(
         yield attempts.grades.get((grade.student, counting.get(grade.student, "")), grade)
 
 
-def file_counting_grades(
+def store_counting_grades(
     book: Gradebook, policy: CoursePolicy | None, students: Mapping[str, Student]
 ) -> None:
-    """Makes the grade of the attempt that counts each student's current one, if the policy chooses
-    between attempts."""
+    """Stores, as each student's current grade, that of the attempt that counts. Does nothing unless
+    the policy chooses between attempts."""
     if policy is None or not policy.chooses:
         return
     attempts = read_attempts(book)
     submissions = [s for s in book.submissions() if (s.student, s.sha256) in attempts.grades]
     ordered = in_counting_order(policy, students, submissions, attempts)
+    # The attempt that counts is each student's last in this order, so it replaces the others.
     counting = {submission.student: submission.sha256 for submission in ordered}
     current = {grade.student: grade.submission_sha256 for grade in book.grades()}
     changed = [

@@ -11,7 +11,7 @@ from grader.files import exclusive_lock
 from grader.gradebook import Difference, Gradebook, difference
 from grader.gradebook.audit_log import ENGINE
 from grader.grading.course_policy import policy_of
-from grader.grading.graded_attempts import file_counting_grades
+from grader.grading.graded_attempts import store_counting_grades
 from grader.grading.kept_marks import rescore_grades
 from grader.grading.sources import require_release
 from grader.model import Release
@@ -74,7 +74,7 @@ def rescore(
                 if key not in counting and grade != graded_before[key]:
                     others.append(grade)
             book.put_grades([*others, *after.values()], why=why or "score again", by=by)
-            file_counting_grades(book, policy, papers.release.students)
+            store_counting_grades(book, policy, papers.release.students)
     return Rescoring(
         changes=changes,
         is_applied=not dry_run,

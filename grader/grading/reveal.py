@@ -44,7 +44,7 @@ def reveal(
         name for name, answer in answers.items() if answer.raw is None or answer.is_unexecuted
     )
     view = _View(row=row, published=published, undefined_names=undefined_names)
-    run = run_story(execution) if execution else None
+    run = run_summary(execution) if execution else None
     return Feedback(
         **field_values(row, StudentResult),
         exam=paper.exam.id,
@@ -164,7 +164,7 @@ def _advice(question: Question, mark: Mark, key: Key, undefined: bool) -> str:
     return " ".join(advice)
 
 
-def run_story(evidence: Evidence) -> RunSummary:
+def run_summary(evidence: Evidence) -> RunSummary:
     """Returns how a notebook ran, for its student."""
     troubles = tuple(
         _cell_trouble(n, cell) for n, cell in enumerate(evidence.cells, 1) if cell.has_failed

@@ -27,7 +27,7 @@ from grader.grading.deferred import (
     needs_rerun,
     runnable_call_plans,
 )
-from grader.grading.graded_attempts import file_counting_grades
+from grader.grading.graded_attempts import store_counting_grades
 from grader.grading.kept_marks import keep_marks, unscored_evidence
 from grader.grading.ownership import exam_fit, owner_check
 from grader.grading.score import has_fault, is_disturbed, score, score_refused
@@ -145,7 +145,7 @@ def grade(
         for note in filter(None, notes):
             warn(note)
         filer.execute(todo, started)
-        file_counting_grades(book, policy, release.students)
+        store_counting_grades(book, policy, release.students)
     return GradingRun(
         release=release,
         collection=collected,

@@ -17,7 +17,7 @@ from grader.grading.adjustments import (
     store_adjustments,
 )
 from grader.grading.course_policy import CoursePolicy, policy_of, policy_with
-from grader.grading.graded_attempts import GradePreview, file_counting_grades
+from grader.grading.graded_attempts import GradePreview, store_counting_grades
 from grader.grading.kept_marks import rescore_grades
 from grader.grading.sources import require_release, rows_of, source_of
 from grader.grading.spec_edits import SpecEdit, apply_edits, parse_place, require_part
@@ -171,7 +171,7 @@ def apply_adjustments(out: Path, changes: Changes, *, by: str, why: str) -> None
     """Drops parts and sets the curve of *changes*, with the reason *why*."""
     with Gradebook.open(out) as book:
         store_adjustments(book, _new_adjustments(book, changes, why), by=by, why=why)
-        _file_counting_grades(book)
+        _store_counting_grades(book)
 
 
 def withdraw_adjustments(out: Path, *, by: str, why: str) -> bool:
@@ -180,15 +180,15 @@ def withdraw_adjustments(out: Path, *, by: str, why: str) -> bool:
         had_adjustments = adjustments_of(book) != Adjustments()
         if had_adjustments:
             store_adjustments(book, Adjustments(), by=by, why=why)
-            _file_counting_grades(book)
+            _store_counting_grades(book)
     return had_adjustments
 
 
-def _file_counting_grades(book: Gradebook) -> None:
+def _store_counting_grades(book: Gradebook) -> None:
     """Makes the grade of the attempt that counts each student's current one, because another
     attempt may count after an adjustment."""
     graded = source_of(book)
-    file_counting_grades(book, policy_of(book, graded.exam), graded.students)
+    store_counting_grades(book, policy_of(book, graded.exam), graded.students)
 
 
 def _student_change(before: Row, after: Row) -> StudentChange | None:

@@ -8,7 +8,7 @@ import pytest
 
 from grader.bank.folders import Bank
 from grader.draw import draw, sample_seed
-from grader.grading.reveal import run_story
+from grader.grading.reveal import run_summary
 from grader.kinds import kinds
 from grader.kinds.attempts import CodeKey
 from grader.kinds.code import CodeKind
@@ -107,7 +107,7 @@ def test_the_time_of_hidden_calls_is_not_told() -> None:
         submission_sha256="0" * 64, outcome=Outcome.FINISHED, answers={}, cells=(cell, cell),
         seconds=123.4,
     )  # fmt: skip
-    assert run_story(evidence).seconds == 1.0
+    assert run_summary(evidence).seconds == 1.0
 
 
 # -- characters that can't be seen

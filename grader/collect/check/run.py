@@ -187,15 +187,16 @@ def _example_call_plans(sheets: Mapping[str, Sheet | None]) -> Iterator[CallPlan
 
 
 def answer_line(name: str, sheet: Sheet | None, answer: Answer | None) -> AnswerLine:
-    """Returns the result for one answer; *sheet* is the notebook's description of how to read
-    it."""
+    """Returns the line for the answer *name*. *sheet* is how the notebook says to read it."""
     how = str(sheet.get("how") or "") if sheet else ""
     kind = _kind_of(sheet)
     if answer is None or answer.raw is None or answer.is_unexecuted:
         why = answer.absent if answer and answer.absent else f"no cell sets {name}"
-        waits = (answer.missing_requirement,) if answer and answer.is_unexecuted else ()
-        for package in (packages.packages_for_modules(_imported_modules(kind, sheet)) or waits)[:1]:
-            how = f"install {package} (pip install {package}), then check again"
+        missing = packages.packages_for_modules(_imported_modules(kind, sheet))
+        if not missing and answer and answer.is_unexecuted:
+            missing = (answer.missing_requirement,)
+        if missing:
+            how = f"install {missing[0]} (pip install {missing[0]}), then check again"
         return AnswerLine(name=name, status=AnswerStatus.MISSING, text=why, how=how)
     if kind is None or sheet is None:
         return _undescribed_line(name, answer.raw, how)

@@ -45,19 +45,19 @@ def topic_words(entry: CatalogueEntry) -> str:
     return " ".join(sorted(words - fold_words([entry.head.title, entry.head.id])))
 
 
-def text_words(entry: CatalogueEntry) -> str:
-    """Returns the folded words of the prompt, the questions, and the concepts that are neither in
-    the title nor in the topics, and other words for the same things."""
+def extra_search_words(entry: CatalogueEntry) -> str:
+    """Returns the folded words by which a search should find the problem, besides those of its
+    title and topics: words of its texts and concepts, and synonyms of the former."""
     first = entry.variants[0]
     texts = [first.prompt, *first.assumptions]
     texts += [text for part in first.parts for text in (part.ask, part.options)]
-    plain = [*map(plain_text, texts), *(line.label for line in first.given_values)]
+    plain_texts = [*map(plain_text, texts), *(line.label for line in first.given_values)]
     concepts = [text for concept in entry.concepts for text in (concept.topic, concept.sentence)]
-    words = fold_words([*plain, *concepts, entry.family])
-    known = fold_words([entry.head.title, entry.head.id, *entry.head.topics])
-    for word in sorted(known):
-        words |= fold_words([_other_words().get(word, "")])
-    return " ".join(sorted(word for word in words - known if len(word) > 1))
+    words = fold_words([*plain_texts, *concepts, entry.family])
+    title_words = fold_words([entry.head.title, entry.head.id, *entry.head.topics])
+    for word in sorted(title_words):
+        words |= fold_words([_synonyms().get(word, "")])
+    return " ".join(sorted(word for word in words - title_words if len(word) > 1))
 
 
 def related_problems(
@@ -76,7 +76,7 @@ def _similarity(entry: CatalogueEntry, other: CatalogueEntry) -> int:
 
 
 @lru_cache(maxsize=1)
-def _other_words() -> Mapping[str, str]:
+def _synonyms() -> Mapping[str, str]:
     """Returns other words that a person may search for, by a word of a title or of topics."""
     file = own_bank() / "templates" / "catalogue" / "other-words.json"
     words: Mapping[str, str] = json.loads(file.read_text(encoding="utf-8"))

@@ -14,8 +14,8 @@ from grader.figures import draw_once, figure_svg
 from grader.files import write_atomic
 from grader.integrations.catalogue.entries import CatalogueEntry, collect_entries
 from grader.integrations.catalogue.search import (
+    extra_search_words,
     related_problems,
-    text_words,
     title_words,
     topic_words,
 )
@@ -112,7 +112,7 @@ def _environment(folders: tuple[Path, ...]) -> Environment:
         "counted": count_of,
         "figure_svg": figure_svg,
         "percent": format_percent,
-        "text_words": text_words,
+        "extra_search_words": extra_search_words,
         "title_words": title_words,
         "topic_words": topic_words,
     }

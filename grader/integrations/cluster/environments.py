@@ -138,7 +138,9 @@ def require_same(workers: Iterable[Worker], *, sandbox: str) -> None:
 
 
 def choose_workers(workers: Iterable[Worker], needs: WorkerNeeds) -> dict[str, Any]:
-    """Returns Dask's arguments for a worker that meets *needs*. Raises SetupError if none does."""
+    """Returns the arguments for Dask's `submit` that keep a task on workers that meet *needs*;
+    empty if any worker may run it. Raises SetupError if no worker can.
+    """
     all_workers, wanted = list(workers), wanted_environment()
     fit = [worker for worker in all_workers if not worker.differences(wanted)]
     if all_workers and not fit:
@@ -156,12 +158,12 @@ def choose_workers(workers: Iterable[Worker], needs: WorkerNeeds) -> dict[str, A
         return _restrict_to(_with_packages(quiet, needs), all_workers) | {"resources": {QUIET: 1}}
     usual = [worker for worker in fit if not worker.is_special]
     able = _with_packages(usual or fit, needs)
-    if able and len(able) == len(usual) and len(fit) == len(all_workers):
-        if len(able) == len(fit):
-            return {}
+    restriction = _restrict_to(able, all_workers)
+    all_fit = len(fit) == len(all_workers)
+    if restriction and all_fit and len(able) == len(usual):
         # If all of these workers are gone, the special ones may run it.
-        return _restrict_to(able, all_workers) | {"allow_other_workers": True}
-    return _restrict_to(able, all_workers)
+        return restriction | {"allow_other_workers": True}
+    return restriction
 
 
 def _with_packages(workers: list[Worker], needs: WorkerNeeds) -> list[Worker]:

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from grader.gradebook import Gradebook
-from grader.grading.reveal import run_story
+from grader.grading.reveal import run_summary
 from grader.grading.sources import ResultSource
 from grader.integrations.nbgrader.assignment import Assignment
 from grader.integrations.nbgrader.source import release_of, stored_assignment
@@ -44,7 +44,7 @@ class GradedAssignment(ResultSource):
             release=self.release,
             is_published=published,
             problems=tuple(self._iter_problems(row)),
-            run=_run_story(runs[0], published=published) if len(runs) == 1 else None,
+            run=_run_summary(runs[0], published=published) if len(runs) == 1 else None,
         )
 
     def _load_runs(self, row: Row) -> Iterator[Evidence]:
@@ -93,15 +93,16 @@ def _shown_part(mark: Mark) -> ShownPart:
     )
 
 
-def _run_story(evidence: Evidence, *, published: bool) -> RunSummary:
-    """Returns how the notebook ran; until publication, of failed tests only the error's name."""
+def _run_summary(evidence: Evidence, *, published: bool) -> RunSummary:
+    """Returns how the notebook ran. Before grades are published, a failed test shows only the name
+    of its error, because the message could reveal the test."""
     if published:
-        return run_story(evidence)
-    tests = {answer.raw.get("index") for answer in evidence.answers.values() if answer.raw}
+        return run_summary(evidence)
+    test_cells = {answer.raw.get("index") for answer in evidence.answers.values() if answer.raw}
     cells = tuple(
         replace(cell, error=cell.error.partition(":")[0])
-        if cell.index in tests and cell.error
+        if cell.index in test_cells and cell.error
         else cell
         for cell in evidence.cells
     )
-    return run_story(replace(evidence, cells=cells, note=None))
+    return run_summary(replace(evidence, cells=cells, note=None))

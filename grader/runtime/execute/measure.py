@@ -159,7 +159,7 @@ class _Measurement:
         with open_session(start, options) as student_session:
             # Let the tool bind everything that it uses before the student's code runs.
             for session in (self._clean, student_session):
-                self._run(session, "", _new_seed())
+                self._run_once(session, "", _new_seed())
             self._define_function(student_session, cells)
             measured = {"idle": [0.0], "least": self._benchmark.least, "by": self._benchmark.by}
             return {**measured, **self._compare(student_session, "counts", measured)}
@@ -184,7 +184,7 @@ class _Measurement:
         so the overhead is measured in the kernel and in the order in which the student's function
         will run.
         """
-        self._run(session, "", _new_seed())
+        self._run_once(session, "", _new_seed())
         alone: list[float] = []
         idle: list[float] = []
         end = time.monotonic() + _IDLE_SECONDS
@@ -195,7 +195,7 @@ class _Measurement:
 
     def _time_baseline(self, count: int) -> list[float]:
         """Returns the seconds of *count* runs of the baseline on new inputs."""
-        return [self._run(self._clean, "", _new_seed())[1] for _ in range(count)]
+        return [self._run_once(self._clean, "", _new_seed())[1] for _ in range(count)]
 
     def _time_baseline_until_precise(self) -> list[float]:
         """Returns the seconds of runs of the baseline, up to a median within NEAR or a limit."""
@@ -231,8 +231,8 @@ class _Measurement:
         rounds: list[list[float]] = []
         for number in range(WARM_UP + self._benchmark.rounds):
             seed = _new_seed()  # inputs that nobody has seen before
-            baseline_reply, baseline_took = self._run(self._clean, "", seed)
-            student_reply, student_took = self._run(session, self._call_plan.name, seed)
+            baseline_reply, baseline_took = self._run_once(self._clean, "", seed)
+            student_reply, student_took = self._run_once(session, self._call_plan.name, seed)
             took = [student_took, baseline_took]
             if number >= WARM_UP:
                 rounds.append(took)
@@ -245,16 +245,17 @@ class _Measurement:
                 break
         return {key: rounds, "wrong": 0}
 
-    def _run(self, session: Session, name: str, seed: int) -> tuple[object, float]:
-        """Returns digests and seconds (or launches) of a run; an empty *name* runs the baseline."""
+    def _run_once(self, session: Session, name: str, seed: int) -> tuple[object, float]:
+        """Returns the digests of a run's result and inputs, and what it took: seconds, or launches
+        if the benchmark counts them. An empty *name* runs the baseline."""
         if self._benchmark.by == "time":
             return self._ask(session, "run", name, seed)
         pair, _ = self._ask(session, "launches", name, seed)
-        with suppress(ValueError, TypeError, KeyError):  # if the pair is forged
-            digest, counted = pair["v"]  # type: ignore[index]
-            number = decode_result(counted)
-            if type(number) is int and number >= 0:
-                return digest, float(number)
+        with suppress(ValueError, TypeError, KeyError):  # a student's code can forge the reply
+            digests, encoded_count = pair["v"]  # type: ignore[index]
+            count = decode_result(encoded_count)
+            if type(count) is int and count >= 0:
+                return digests, float(count)
         if self._has_only_our_code(session):
             raise _EndedError(unmade="the baseline's count is not a number")
         raise _EndedError(disturbed=1, by=self._benchmark.by)  # it replied with no count

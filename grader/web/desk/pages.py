@@ -119,7 +119,7 @@ class QueuePage:
     def waits(self, part: PartCount) -> int:
         """Returns how many answers to *part* the reader could grade now."""
         counts = self.open_counts.get(part.part)
-        return part.waiting - counts.away if counts else part.waiting
+        return part.waiting - counts.not_for_person if counts else part.waiting
 
 
 @dataclass(slots=True)

@@ -144,7 +144,7 @@ def part_page(
         by_share=by_share,
         double=is_double(shares, part, first),
         settles=settles,
-        entry=entry or _entry_of(current),
+        entry=entry or _initial_choice(current),
         statistics=summarize_part(call.desk.rows(book, names), part.problem, part.part),
     )
 
@@ -199,8 +199,10 @@ def _unsaved_group(
     )
 
 
-def _entry_of(group: AnswerGroup) -> Choice | None:
-    """Returns what the form shows at first: the decision, or the reader's own mark, or None."""
+def _initial_choice(group: AnswerGroup) -> Choice | None:
+    """Returns the choice that the form shows at first: the decision if there is one, else the mark
+    of the only person who has graded the group, or None. All answers of a group are decided
+    alike, so the first stands for all."""
     if group.decisions[0] is not None:
         return group.decisions[0].choice
     return group.marks[0][-1].choice if len(group.people) == 1 else None

@@ -37,17 +37,17 @@ class OpenCounts:
     """In shares of others, or in nobody's."""
     differ: int = 0
     """Graded by two others who differ."""
-    away: int = 0
+    not_for_person: int = 0
     """Not for this person to grade: they wait for the second mark, or for somebody to decide."""
 
     def add(self, answer: OpenAnswer, person: Person) -> None:
-        """Counts an answer by what *person* has to do with it."""
-        if len(answer.people) > 1 and (
-            person.id not in answer.people or person.may(Capability.SETTLE)
-        ):
+        """Counts *answer* once, by what *person* has to do with it."""
+        has_graded = person.id in answer.people
+        may_settle = not has_graded or person.may(Capability.SETTLE)
+        if len(answer.people) > 1 and may_settle:
             self.differ += 1
-        elif person.id in answer.people:
-            self.away += 1
+        elif has_graded:
+            self.not_for_person += 1
         elif person.id in answer.graders:
             self.mine += 1
         else:
