@@ -167,7 +167,8 @@ def _real_path(loc: tuple[str | int, ...], source: Located, at: Path_, *, missin
 def _make_error(detail: Any, path: Path_, record: type, source: Located, at: Path_) -> SpecError:
     """Returns the error that pydantic found at *path*, in the words of an author."""
     # A release has no places, so that a path in it is empty.
-    kind, name = detail["type"], path[-1] if path else detail["loc"][-1]
+    kind, steps = detail["type"], path or detail["loc"]
+    name = steps[-1]
     holder = _record_at(record, path[len(at) : -1])
     if kind in ("unexpected_keyword_argument", "extra_forbidden"):
         known = _field_names(holder) if holder else []
@@ -182,7 +183,7 @@ def _make_error(detail: Any, path: Path_, record: type, source: Located, at: Pat
             return _unknown_key_error(name, str(name), wanted, source, path)
         fix = suggest(str(detail["input"]), wanted, "one of: " + ", ".join(wanted))
         return source.error(path, f"'{name}' can't be {describe(detail['input'])}", fix)
-    subject = f"item {name + 1} of '{path[-2]}'" if isinstance(name, int) else f"'{name}'"
+    subject = f"item {name + 1} of '{steps[-2]}'" if isinstance(name, int) else f"'{name}'"
     return source.error(
         path,
         f"{subject} should be {_describe_expected(detail)}, saw {describe(detail['input'])}",

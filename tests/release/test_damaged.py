@@ -12,13 +12,22 @@ from tests.helpers.banks import a_bank, a_roster
 from tests.helpers.commands import ok
 
 
-def test_an_unknown_key_is_named(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("old", "new", "what"),
+    [
+        ('"choice"', '"chioce"', "unknown key 'chioce'"),
+        ('"topics":[', '"topics":[null,', "item 1 of 'topics' should be text, saw nothing"),
+    ],
+)
+def test_what_is_damaged_is_named(old: str, new: str, what: str, tmp_path: Path) -> None:
     a_bank(tmp_path / "bank")
     ok(
         "render", "quiz", "--roster", a_roster(tmp_path), "--out", tmp_path / "release",
         "--bank", tmp_path / "bank",
     )  # fmt: skip
     file = tmp_path / "release" / "release.json"
-    file.write_text(file.read_text().replace('"choice"', '"chioce"', 1))
-    with pytest.raises(SetupError, match="the release is damaged: unknown key 'chioce'"):
+    text = file.read_text().replace('"topics": [', '"topics":[')
+    assert old in text
+    file.write_text(text.replace(old, new, 1))
+    with pytest.raises(SetupError, match=f"the release is damaged: {what}"):
         load_release(file)
