@@ -70,28 +70,29 @@ def run_references(
 
     wrong = []
     for mark in score(paper, evidence).marks:
-        if mark.points != mark.max_points and not is_deferred(mark, keys[mark.name]):
+        key = keys[mark.name]
+        if mark.points == mark.max_points:
+            narrow = _narrow_margin(key, evidence.answers[mark.name].raw)
+            if narrow:
+                wrong.append(f"{mark.problem}: '{mark.part}': {narrow}")
+        elif not is_deferred(mark, key):
             wrong.append(
                 f"{mark.problem}: '{mark.part}' earns {mark.points} of {mark.max_points:g} when a "
                 f"kernel runs its right answer: {mark.feedback}"
             )
-        elif narrow := _narrow_margin(keys[mark.name], evidence.answers[mark.name].raw):
-            wrong.append(f"{mark.problem}: '{mark.part}': {narrow}")
     return tuple(wrong)
 
 
 def _narrow_margin(key: Key, raw: Raw | None) -> str | None:
-    """Returns a sentence if the right answer is barely fast enough for full marks."""
+    """Returns a sentence if *raw*, which earns full marks, is barely fast enough for them."""
     measured = (raw or {}).get("race")
     if not isinstance(key, MeasurementKey) or not isinstance(measured, dict):
         return None
     needed = max(step.ratio for step in key.part.speed)
-    with suppress(ratios.RanWrongError, ratios.NotMeasuredError, ratios.ElsewhereError):
-        middle = ratios.measured_ratio(measured).middle
-        if middle < MARGIN * needed:
-            return (
-                f"the right answer has a speed-up of {middle:.3g}, and full marks require "
-                f"{needed:g}: on another machine, it may be too slow; require less, or enlarge "
-                f"the inputs"
-            )
-    return None
+    middle = ratios.measured_ratio(measured).middle
+    if middle >= MARGIN * needed:
+        return None
+    return (
+        f"the right answer has a speed-up of {middle:.3g}, and full marks require {needed:g}: on "
+        f"another machine, it may be too slow; require less, or enlarge the inputs"
+    )
