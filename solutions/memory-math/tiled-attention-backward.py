@@ -24,41 +24,43 @@ def attention_backward(q, k, v, output, logs, gradient, tile, causal=False):
 
 
 def attention_backward_right_small_tiles(q, k, v, output, logs, gradient, tile, causal=False):
-    """Heads, tiles of keys, and tiles of queries in loops, with einsum and skipped tiles."""
+    """Heads, tiles of keys, and tiles of queries in loops, with skipped tiles."""
     heads, tokens, size = q.shape
     found = [torch.zeros(x.shape, dtype=torch.float64) for x in (q, k, v)]
     for head in range(heads):
         qs, ks, vs, os, gs = (x[head].double() for x in (q, k, v, output, gradient))
         for first in range(0, tokens, tile):
-            for top in range(0, tokens, 16):
-                if causal and first > top + 15:
+            for top in range(0, tokens, 64):
+                if causal and first > top + 63:
                     continue
-                i, j = slice(top, top + 16), slice(first, first + tile)
-                s = torch.einsum("id,jd->ij", qs[i], ks[j]) / math.sqrt(size)
+                i, j = slice(top, top + 64), slice(first, first + tile)
+                s = qs[i] @ ks[j].T / math.sqrt(size)
                 if causal:
                     seen = torch.ones(s.shape, dtype=torch.bool).tril(top - first)
                     s = s.masked_fill(~seen, -math.inf)
                 p = torch.exp(s - logs[head, i, None].double())
-                found[2][head, j] += torch.einsum("ij,id->jd", p, gs[i])
-                dp = torch.einsum("id,jd->ij", gs[i], vs[j])
-                ds = p * (dp - torch.einsum("id,id->i", os[i], gs[i])[:, None]) / math.sqrt(size)
+                found[2][head, j] += p.T @ gs[i]
+                dp = gs[i] @ vs[j].T
+                ds = p * (dp - (os[i] * gs[i]).sum(1, keepdim=True)) / math.sqrt(size)
                 found[0][head, i] += ds @ ks[j]
                 found[1][head, j] += ds.T @ qs[i]
     return tuple(x.to(q.dtype) for x in found)
 
 
 def attention_backward_right_autograd(q, k, v, output, logs, gradient, tile, causal=False):
-    """Autograd of one row of scores at a time."""
+    """Autograd of a few rows of scores at a time."""
     tokens, size = q.shape[1:]
     kk, vv = k.clone().requires_grad_(), v.clone().requires_grad_()
     dq = torch.zeros_like(q)
-    for i in range(tokens):
-        row = q[:, i].clone().requires_grad_()
-        last = i + 1 if causal else tokens
-        s = (kk[:, :last] @ row[..., None]).squeeze(2) / math.sqrt(size)
-        out = (torch.softmax(s, 1)[..., None] * vv[:, :last]).sum(1)
+    for first in range(0, tokens, 10):
+        i = torch.arange(first, min(first + 10, tokens))
+        rows = q[:, i].clone().requires_grad_()
+        s = rows @ kk.mT / math.sqrt(size)
+        if causal:
+            s = s.masked_fill(torch.arange(tokens) > i[:, None], -math.inf)
+        out = torch.softmax(s, 2) @ vv
         out.backward(gradient[:, i])
-        dq[:, i] = row.grad
+        dq[:, i] = rows.grad
     return dq, kk.grad, vv.grad
 
 

@@ -56,8 +56,8 @@ def adam_right_lerp(p, g, m, v, t, lr, decay):
 
 
 def adam_right_parts(p, g, m, v, t, lr, decay):
-    for start in range(0, len(p), 70):
-        part = slice(start, start + 70)
+    for start in range(0, len(p), 700):
+        part = slice(start, start + 700)
         m[part] = 0.9 * m[part] + 0.1 * g[part]
         v[part] = 0.999 * v[part] + 0.001 * g[part] ** 2
         step = m[part] / (1 - 0.9**t) / ((v[part] / (1 - 0.999**t)).sqrt() + 1e-8)
