@@ -114,7 +114,7 @@ def noisy(x):
 
 @quiet
 def printed(shapes):
-    function = torch.compile(noisy, backend=CompileCounter())
+    function = torch.compile(noisy, backend=CompileCounter(), dynamic=True)
     with contextlib.redirect_stdout(io.StringIO()) as written:
         for shape in shapes:
             function(torch.ones(shape))
