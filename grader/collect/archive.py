@@ -112,10 +112,7 @@ def _member_entry(info: zipfile.ZipInfo, name: PurePosixPath, path: Path) -> Ent
 
 
 def read_member(path: Path, member: str) -> bytes:
-    """Returns the bytes of one member of the zip at *path*.
-
-    Raises SubmissionError if it can't be unpacked, and OSError if the zip can't be opened.
-    """
+    """Returns the bytes of one member of the zip at *path*. Raises SubmissionError or OSError."""
     try:
         return _open_archive(path).read(member)
     except (SubmissionError, OSError):
@@ -128,8 +125,7 @@ def read_member(path: Path, member: str) -> bytes:
 
 
 def _read_info(archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> bytes:
-    """Returns the bytes of one member. Raises SubmissionError if it is a link, encrypted, or too
-    large."""
+    """Returns the bytes of one member. Raises SubmissionError."""
     if stat.S_ISLNK(info.external_attr >> 16):
         raise link_error()
     if info.flag_bits & _ENCRYPTED:
@@ -151,8 +147,7 @@ def _read_info(archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> bytes:
 
 
 def _member_time(info: zipfile.ZipInfo) -> float:
-    """Returns the member's time in seconds since 1970, assuming UTC since a zip has no time
-    zone."""
+    """Returns the member's time in seconds since 1970, in UTC, since a zip has no time zone."""
     try:
         return datetime(*info.date_time, tzinfo=UTC).timestamp()
     except ValueError:

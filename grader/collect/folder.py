@@ -54,8 +54,7 @@ def iter_folder(root: Path, budget: FileQuota) -> Iterator[Entry]:
 
 
 def _scan_folder(folder: Path, root: Path, budget: FileQuota) -> Iterator[os.DirEntry[str]]:
-    """Yields what is in *folder*, except ignored names, up to the limit for the folder's
-    student."""
+    """Yields what is in *folder*, except ignored names, up to the student's limit."""
     with os.scandir(folder) as entries:
         for entry in entries:
             name = _relative_name(Path(entry.path), root)
@@ -86,11 +85,8 @@ def _file_entry(entry: os.DirEntry[str], name: PurePosixPath) -> Entry:
 
 
 def read_file(path: Path) -> bytes:
-    """Returns the bytes of a file.
-
-    Raises SubmissionError if it is not a regular file or is larger than a notebook may be, and
-    OSError if it can't be opened.
-    """
+    """Returns the bytes of a regular file. Raises SubmissionError, or OSError if it can't be
+    opened."""
     if not stat.S_ISREG(path.lstat().st_mode):  # just opening a device may have side effects
         raise file_type_error()
     with os.fdopen(os.open(path, _FLAGS), "rb") as file:

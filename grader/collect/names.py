@@ -65,8 +65,7 @@ def is_notebook(name: PurePosixPath) -> bool:
 
 
 def is_ignored(name: PurePosixPath) -> bool:
-    """Returns whether *name* is hidden or made by a program, so that it is ignored without a
-    notice."""
+    """Returns whether *name* is hidden or made by a program, so that no notice mentions it."""
     return any(part in _SILENT or (part[0] == "." and part != "..") for part in name.parts)
 
 

@@ -27,8 +27,8 @@ class Notices:
         self._notices.append(replace(notice, student=owner or ""))
 
     def all(self) -> tuple[Notice, ...]:
-        """Returns the notices in order. If there are too many, warnings come first, and the last
-        notice counts those omitted."""
+        """Returns the notices in order. If there are too many, the last one counts those
+        omitted."""
         # Sorted, warnings come first, and every student's first one before anyone's second.
         ranked: list[tuple[bool, int, int, Notice]] = []
         turns: Counter[tuple[str, bool]] = Counter()

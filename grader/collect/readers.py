@@ -14,8 +14,7 @@ from grader.errors import SetupError
 
 
 def iter_entries(path: Path, budget: FileQuota) -> Iterator[NotebookFile | Remark]:
-    """Yields the notebooks in *path* and remarks on other files. Raises SetupError if *path* can't
-    be read."""
+    """Yields the notebooks in *path* and remarks on other files."""
     files: list[PurePosixPath] = []
     folders: list[PurePosixPath] = []
     for thing in _iter_path(path, budget):
@@ -55,8 +54,7 @@ def _iter_path(path: Path, budget: FileQuota) -> Iterator[Entry]:
 
 
 def read_submission(path: str) -> bytes:
-    """Returns the bytes of the submission at *path*, as in `NotebookFile.path`. Raises
-    SubmissionError for errors that the student can correct, and OSError for others."""
+    """Returns the bytes of the submission at *path*, as in `NotebookFile.path`."""
     at = path.find(MEMBER, 1)
     if at < 0:
         return read_file(Path(path))

@@ -55,8 +55,7 @@ class Roster:
         self._folded = group_by_key((text.casefold(), id_) for text, id_ in self._exact.items())
 
     def find(self, name: PurePosixPath) -> str | None:
-        """Returns the student whose file this is, or None if unknown. If a platform assigned the
-        name, the student's own part of it is ignored."""
+        """Returns the student whose file this is, or None if unknown."""
         return self._owner(name).student
 
     def platform(self, name: PurePosixPath) -> str | None:
@@ -77,8 +76,7 @@ class Roster:
         return self._owner(name).copy
 
     def _owner(self, name: PurePosixPath) -> _Owner:
-        """Returns the owner of the file. Outer folders count first, since students may name inner
-        ones."""
+        """Returns the owner by the outermost folder, since students may name inner ones."""
         for part, text in _iter_parts(name):
             owner = self._owner_with_id(text)
             if owner is not None:
@@ -93,8 +91,7 @@ class Roster:
         return _NOTHING
 
     def _owner_with_id(self, text: str) -> _Owner | None:
-        """Returns the student with the id *text*, or all candidates if only case tells them apart.
-        Returns None if there are none."""
+        """Returns the student with the id *text*, or candidates that differ only in case."""
         text = unicodedata.normalize("NFC", text)
         if (exact := self._exact.get(text)) is not None:
             return _Owner(student=exact)

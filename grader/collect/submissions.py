@@ -79,13 +79,9 @@ def collect(
     """Collects the submissions in *path*: a folder, a zip, or one notebook.
 
     A file belongs to the student whose id is the outermost matching folder in its path, or else the
-    file's name. Files named by Canvas or Moodle belong to the student that the platform names: by
-    *users*, which maps the platform's user numbers to student ids, or by a unique matching name. A
-    file that *look* rejects is graded only if there is no other. Of several files, the newest of
-    those that fit best by *fit* is graded; unless *newest_counts*, a course may count another one.
-
-    Never raises for a single file. Raises SetupError if *path* can't be read, or if *users* comes
-    from a different platform than the files.
+    file's name. *users* maps a platform's user numbers to ids. A file that *look* rejects is graded
+    only if there is no other. Of several files, the newest of those that fit best by *fit* is
+    graded; unless *newest_counts*, a course may count another one.
     """
     roster = Roster(known, users)
     notices = Notices()
@@ -159,11 +155,7 @@ def collect(
 
 
 def unexamined_submission(student: str, path: Path, why: str) -> Submission:
-    """Returns a placeholder for a student's files in *path* that were not examined; its marks stay
-    open.
-
-    It is used if none of the examined files is the exam.
-    """
+    """Returns a placeholder for files that were not examined; its marks stay open."""
     hidden_path = f"{path}/{student}/…"
     return Submission(student=student, path=hidden_path, sha256=_NOTHING, refusal=f"{why}; {FIX}")
 
@@ -171,7 +163,7 @@ def unexamined_submission(student: str, path: Path, why: str) -> Submission:
 def _drop_namesakes(found: dict[str, list[NotebookFile]], roster: Roster, notices: Notices) -> None:
     """Removes files of several platform users whose names all match the same student.
 
-    On some platforms, users choose their names, so the newest file could be another student's.
+    Users may choose their names, so the newest file could be another student's.
     """
     for student, files in list(found.items()):
         senders = [(entry, roster.sender(entry.name)) for entry in files] if len(files) > 1 else []
@@ -196,10 +188,7 @@ def _drop_namesakes(found: dict[str, list[NotebookFile]], roster: Roster, notice
 def _add_copies(
     found: dict[str, list[NotebookFile]], copies: Mapping[str, list[NotebookFile]], notices: Notices
 ) -> None:
-    """Adds files named like copies for students who have no other file.
-
-    If there is a file with the exact name, anyone may have added the copy.
-    """
+    """Adds files named like copies for students who have no other, since anyone may add a copy."""
     for student, files in copies.items():
         for entry in files:
             if student in found:
@@ -213,10 +202,7 @@ def _add_copies(
 
 
 def load_submission(submission: Submission) -> bytes:
-    """Returns the bytes of a collected submission.
-
-    Raises SubmissionError if they can't be read, or have changed since it was collected.
-    """
+    """Returns the bytes of a submission. Raises SubmissionError, also if they have changed."""
     if submission.refusal is not None and submission.sha256 == _NOTHING:
         return b""
     name = Path(submission.path).name
@@ -241,7 +227,7 @@ def read_attempts(
     fit: ExamFit | None = None,
     fits: dict[str, int] | None = None,
 ) -> Iterator[Submission]:
-    """Yields the files in *mine* as submissions, in order, and adds a notice for each problem.
+    """Yields the files in *mine* as submissions, and adds a notice for each problem.
 
     Notices for files that *look* rejects are put into *not_theirs* instead, by path. The results of
     *fit* are put into *fits*, by path; an unreadable file fits best, since it may be the exam.

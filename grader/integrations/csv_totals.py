@@ -46,11 +46,7 @@ class Csv(ClassExporter):
     )
 
     def export(self, subject: ClassResults) -> Exported:
-        """Returns `results.csv`. Cells of open points are empty, and so are totals with them.
-
-        `so_far` is the sum over settled parts. Lines end with LF; the encoding is UTF-8 with a
-        byte order mark, which Excel needs.
-        """
+        """Returns `results.csv` in UTF-8 with a byte order mark, which Excel needs."""
         everybody = subject.results
         points_by_student = [dict(_iter_points(result.feedback)) for result in everybody]
         # Problems drawn from one pool are adjacent.

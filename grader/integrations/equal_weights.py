@@ -43,8 +43,7 @@ class EqualSplit:
 
 
 def split_into_tests(parts: Sequence[ShownPart]) -> EqualSplit | None:
-    """Returns the settled *parts* with points to earn as tests of equal weight; None if no part has
-    any."""
+    """Returns the settled *parts* as tests of equal weight; None if no part is worth points."""
     scored = [part for part in parts if part.max_points > 0]
     if not scored:
         return None

@@ -22,7 +22,6 @@ from grader.text.words import join_names
 def class_results(folder: Path, students: Iterable[str] = ()) -> ClassResults:
     """Returns what students may see of the results in *folder*: all of them, or only *students*.
 
-    Includes keys and worked solutions only after the feedback was published.
     Raises SetupError for a student who is not in the release.
     """
     with Gradebook.open(folder) as book:
@@ -56,10 +55,9 @@ def class_results(folder: Path, students: Iterable[str] = ()) -> ClassResults:
 
 
 def export_students(exporter: StudentExporter, results: Iterable[Result]) -> Exported:
-    """Returns the files of all students, one folder per student.
+    """Returns the files of all students, one folder per student, with a note on each left out.
 
-    A note names each student left out because the format can't represent the result. Raises
-    SetupError if that is true of all students.
+    Raises SetupError if the format can't represent anybody's result.
     """
     files: dict[str, bytes] = {}
     # Most notes are the same for all students.
@@ -102,11 +100,7 @@ def append_text(file: Path, text: str) -> None:
 
 
 def write_exported(exported: Exported, out: Path) -> list[Path]:
-    """Writes the files into the folder *out*, each atomically, and returns their paths.
-
-    If a link is in a file's place, it is replaced, never followed. Raises SetupError if a folder
-    is in a file's place, or if a name or a link leads out of *out*.
-    """
+    """Writes the files into the folder *out*, and replaces links. Raises SetupError if it can't."""
     written = []
     for name, data in exported.files.items():
         target = out / name
@@ -125,10 +119,7 @@ def write_exported(exported: Exported, out: Path) -> list[Path]:
 
 
 def move_folders_aside(exported: Exported, out: Path) -> list[str]:
-    """Renames folders that are in the place of files to write; returns a note for each.
-
-    A student who can write into *out* must not be able to block a result.
-    """
+    """Renames folders in the place of files, since a student must not be able to block a result."""
     notes = []
     for name in exported.files:
         target = out / name

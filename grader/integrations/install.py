@@ -105,8 +105,7 @@ def own_source() -> Source:
 
 
 def chosen_source(text: str) -> Source:
-    """Returns the source in *text*, else in GRADER_SOURCE, else that of the running package. Raises
-    SetupError if it is not pinned or not known."""
+    """Returns the source in *text*, else in GRADER_SOURCE, else that of the running package."""
     named = text or os.environ.get(VARIABLE, "")
     return source_of(named) if named else own_source()
 

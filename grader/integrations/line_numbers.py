@@ -31,10 +31,7 @@ class NotebookLines:
 
 
 def notebook_lines(data: bytes) -> NotebookLines:
-    """Locates answers and cells in a notebook's file; finds none if it can't be read.
-
-    In a notebook without line breaks, everything is in line 1.
-    """
+    """Locates answers and cells in a notebook's file; finds none if it can't be read."""
     answers: dict[str, int] = {}
     cells: dict[int, tuple[int, ...]] = {}
     try:

@@ -20,12 +20,9 @@ _MARK_FIELDS = (
 
 
 def grades_csv(rows: Iterable[Row], *, pooled: Collection[int] = ()) -> str:
-    """Returns a header and a line per row, sorted by student: student, total, max, parts, standing,
-    and, if a course deducts points from anybody, the points before and the deduction.
+    """Returns a header and a line per row, sorted by student; what is open is an empty cell.
 
-    Open marks and parts that were not on the student's paper are empty cells, and so is the total
-    while nothing is settled; the standing says why. *pooled* are the numbers of problems that may
-    differ between students.
+    *pooled* are the numbers of problems that may differ between students.
     """
     lines: list[tuple[Row, dict[tuple[str, str], float | None]]] = []
     columns: dict[tuple[str, str], tuple[int, str, int]] = {}

@@ -196,8 +196,7 @@ class PartFigures:
             self.varies.add(id_)
 
     def sort_key(self) -> tuple[int, str, int]:
-        """Returns what parts are sorted by: the number of their first question, their problem, and
-        their order in a grade."""
+        """Returns the first question's number, the problem, and the order in a grade."""
         return min(map(question_number, self.names)), self.mark.problem, self.order
 
     def line(self) -> PartLine:

@@ -120,8 +120,7 @@ def summarize(
 ) -> ClassSummary:
     """Computes the report's numbers. Reads *rows* once and keeps none of their marks.
 
-    *evidence* maps the SHA-256 of each file to its latest execution. *minutes* are the times that
-    students had the paper, if known.
+    *evidence* maps the SHA-256 of each file to its latest execution.
     """
     students: list[StudentLine] = []
     owners: dict[str, list[str]] = {}

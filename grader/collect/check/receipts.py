@@ -43,10 +43,7 @@ class ReceiptComparison:
 
 
 def make_receipt(checked: CheckResult, name: str, now: datetime) -> Receipt:
-    """Returns the receipt of *checked*, a file called *name*.
-
-    It does not prove when or by whom the file was handed in: anyone who has the file can make one.
-    """
+    """Returns the receipt of *checked*, a file called *name*. It proves no time and no author."""
     content: dict[str, object] = {
         "schema": SCHEMA,
         "engine": __version__,
@@ -106,8 +103,7 @@ def write_receipt(made: Receipt, path: Path) -> None:
 
 
 def compare_receipt(receipt_path: Path, notebook: Path) -> ReceiptComparison:
-    """Compares the receipt with the notebook without running it; raises SetupError or
-    SubmissionError if one can't be read."""
+    """Compares the receipt with the notebook without running it."""
     made = _load_receipt(receipt_path)
     data, read = load_notebook(notebook)
     about = made.get("notebook")

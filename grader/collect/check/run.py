@@ -103,10 +103,7 @@ class CheckResult:
 
 
 def check(path: Path, limits: Limits) -> CheckResult:
-    """Checks the notebook at *path*. Runs its code on this machine without a sandbox.
-
-    Raises SetupError if the file can't be read, and SubmissionError if it is not an exam notebook.
-    """
+    """Checks the notebook at *path*. Runs its code on this machine without a sandbox."""
     data, notebook = load_notebook(path)
     known = read_description(notebook)
     if not known.sheets:
@@ -134,10 +131,7 @@ def check(path: Path, limits: Limits) -> CheckResult:
 
 
 def load_notebook(path: Path) -> tuple[bytes, Notebook]:
-    """Returns the bytes of a notebook's file and its cells.
-
-    Raises SetupError or SubmissionError, with the file's name.
-    """
+    """Returns the bytes of a notebook's file and its cells; errors name the file."""
     data = read_bytes(path, "the notebook")
     try:
         return data, read(data)
@@ -211,8 +205,7 @@ def answer_line(name: str, sheet: Sheet | None, answer: Answer | None) -> Answer
 
 
 def _imported_modules(kind: Kind | None, sheet: Sheet | None) -> tuple[str, ...]:
-    """Returns the modules that the starter code of the answer imports, never those a student
-    added."""
+    """Returns the modules that the answer's starter code imports, none that a student added."""
     try:
         return modules_needed(kind.from_sheet(sheet)) if kind and sheet else ()
     except (KeyError, TypeError, ValueError):

@@ -127,8 +127,7 @@ def collect_entries(bank: Bank) -> tuple[Sequence[CatalogueEntry], tuple[SpecErr
 
 
 def _sets_by_problem(bank: Bank, errors: list[SpecError]) -> Mapping[str, Mapping[str, str]]:
-    """Returns the titles of the sets that may ask each problem, by the id of the set. Adds the
-    errors in invalid sets to *errors*."""
+    """Returns the titles of the sets that may ask each problem, by set; adds to *errors*."""
     titles: dict[str, dict[str, str]] = {}
     for name in bank.listed_sets:
         try:

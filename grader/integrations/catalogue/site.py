@@ -42,11 +42,8 @@ class WrittenCatalogue:
 
 
 def write_catalogue(bank: Bank, out: Path, *, keys: bool = True) -> WrittenCatalogue:
-    """Writes the catalogue of *bank* into the folder *out*, and removes its old pages there.
-
-    If *keys* is False, nothing of the keys and the worked solutions is written. Raises SpecError
-    if a template can't be used.
-    """
+    """Writes the catalogue of *bank* into *out*, with solutions if *keys*; removes its old pages
+    there."""
     entries, errors = collect_entries(bank)
     written = set()
     for place, text in _render_pages(entries, bank.templates, keys=keys):

@@ -120,8 +120,8 @@ def survey_workers(address: str, *, sandbox: str) -> Survey:
 
 
 def _load_cluster(file: Path) -> Any:
-    """Runs *file*, which belongs to the person who runs the command, and returns its variable
-    `cluster`. Raises SetupError if that fails."""
+    """Runs *file*, which is the user's own, and returns its variable `cluster`. Raises
+    SetupError."""
     spec = importlib.util.spec_from_file_location("grader_cluster", file)
     if not file.is_file() or spec is None or spec.loader is None:
         raise SetupError(

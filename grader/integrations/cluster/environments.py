@@ -101,8 +101,7 @@ def describe_worker(sandbox: str, dask_worker: Any = None) -> dict[str, Any]:
 
 
 def ask_workers(client: Any, sandbox: str, addresses: list[str] | None = None) -> Iterator[Worker]:
-    """Yields the workers at *addresses*, by default all, as they describe themselves, except those
-    that are gone before they answer."""
+    """Yields the workers at *addresses*, by default all, except those that are gone meanwhile."""
     replies = client.run(describe_worker, sandbox, workers=addresses, on_error="return")
     for address, reply in sorted(replies.items()):
         if isinstance(reply, dict):
@@ -138,9 +137,8 @@ def require_same(workers: Iterable[Worker], *, sandbox: str) -> None:
 
 
 def choose_workers(workers: Iterable[Worker], needs: WorkerNeeds) -> dict[str, Any]:
-    """Returns the arguments for Dask's `submit` that keep a task on workers that meet *needs*;
-    empty if any worker may run it. Raises SetupError if no worker can.
-    """
+    """Returns the arguments of Dask's `submit` for workers that meet *needs*, or raises
+    SetupError."""
     all_workers, wanted = list(workers), wanted_environment()
     fit = [worker for worker in all_workers if not worker.differences(wanted)]
     if all_workers and not fit:

@@ -41,11 +41,8 @@ _CONTINUE = "start the cluster again and repeat the command; it continues where 
 
 
 def open_dask(address: str, jobs: int) -> RemoteExecutor:
-    """Returns an executor on the cluster at *address*, or on *jobs* new local worker processes if
-    it is empty; see `connections`.
-
-    Raises SetupError if Dask is missing, or no scheduler or worker can be reached.
-    """
+    """Returns an executor on the cluster at *address*, or on *jobs* local workers if it is
+    empty."""
     return DaskExecutor(connect(address) if address else start_local(jobs))
 
 
@@ -72,10 +69,7 @@ class _Pending:
 
 
 class DaskExecutor(RemoteExecutor):
-    """Runs tasks on a Dask cluster. It closes its connection, and a cluster of its own, at the end.
-
-    Results are never cached: each task has a key of its own.
-    """
+    """Runs tasks on a Dask cluster, never from a cache; at the end, closes what it opened."""
 
     def __init__(self, connection: Connection):
         self._client = connection.client
@@ -92,18 +86,14 @@ class DaskExecutor(RemoteExecutor):
 
     @property
     def workers(self) -> int:
-        """The number of tasks that the cluster can run at once now; at least 1.
-
-        Raises SetupError if the scheduler can't be reached any more.
-        """
+        """The number of tasks that the cluster can run at once now; at least 1."""
         if time.monotonic() >= self._next_look:
             self._update_workers()
             self._next_look = time.monotonic() + _LOOK_SECONDS
         return max(1, sum(self._threads.values()))
 
     def describe(self) -> str:
-        """Returns the number of workers and threads, or what the run waits for, and the address of
-        Dask's dashboard."""
+        """Returns the number of workers, or what the run waits for, and the dashboard's address."""
         workers, threads = len(self._threads), sum(self._threads.values())
         text = f"{count_of(workers, 'worker')}, {count_of(threads, 'thread')}"
         if not workers:
@@ -164,8 +154,7 @@ class DaskExecutor(RemoteExecutor):
     ) -> Future[T]:
         """Returns the future of `fn(*args, **kwargs)` on a worker that meets *needs*.
 
-        Raises SetupError if no worker can, or, before the first task, if the workers can't execute
-        notebooks as this machine would; and the errors of `submit`.
+        Raises SetupError if no worker can, or if the workers differ from this machine.
         """
         if not self._sandbox:
             self._sandbox = needs.sandbox
@@ -176,11 +165,8 @@ class DaskExecutor(RemoteExecutor):
         return self._submit(needs, where, fn, *args, **kwargs)
 
     def submit(self, fn: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> Future[T]:
-        """Returns the future of `fn(*args, **kwargs)` on a worker. Raises RuntimeError if closed.
-
-        The future raises WorkersDiedError if each worker that ran it died, and SetupError if the
-        scheduler can't be reached any more.
-        """
+        """Returns the future of `fn(*args, **kwargs)` on any worker. Raises RuntimeError if
+        closed."""
         return self._submit(None, {}, fn, *args, **kwargs)
 
     def _submit(

@@ -60,11 +60,8 @@ def init_classroom(
 ) -> list[str]:
     """Writes the template and every student's and the instructor's repository; returns notes.
 
-    If all students share one version, the template has the notebook itself; otherwise a sample
-    with numbers that belong to no student. Only the instructor's repository gets the release, and
-    the options for the next run. Existing files are replaced, except the roster; other files
-    stay, except a notebook that an earlier run put into the template. Raises SetupError for bad
-    options, and if *out* is a git repository.
+    Only the instructor's repository gets the release, and the options for the next run. Its roster
+    is kept if it exists, since the instructor may have edited it.
     """
     release = load_release(release_file)
     course = course_of(release, options)
@@ -121,10 +118,7 @@ def _template_notebook(course: ClassroomCourse, notebooks: Notebooks) -> dict[st
 
 
 def _remove_stale_notebooks(out: Path, shown: Mapping[str, bytes]) -> Iterator[str]:
-    """Removes notebooks of earlier runs from the template, except *shown* ones, and yields a note.
-
-    Students who started from one would work in a notebook that this release does not grade.
-    """
+    """Removes notebooks of earlier runs from the template, so that nobody starts from one."""
     _, earlier = load_previous(out / INSTRUCTOR)
     stale = [n for n in earlier if n not in shown and (out / TEMPLATE / n).exists()]
     for name in stale:

@@ -124,8 +124,7 @@ _REQUIRED = {
 
 
 def read_identity(environment: Mapping[str, str]) -> SubmissionIdentity:
-    """Returns the submission that the variables of Classroom 50's runner identify. Raises
-    SetupError if some are missing, or if the tag is not that of a submission."""
+    """Returns the submission that the runner's variables identify. Raises SetupError."""
 
     def value(name: str) -> str:
         return environment.get(name, "").strip()
@@ -165,11 +164,8 @@ def result_files(
 ) -> Exported:
     """Returns `result.json` and `release-body.md`, which Classroom 50's runner reads.
 
-    *scale* must be the same for a whole class, or its gradebook would add up unlike numbers.
-    *submitted_at* and *graded_at* are ISO 8601. *submitted_at* defaults to the submission's time
-    and must not change when the work is graded again, because it decides lateness. Raises
-    SetupError as `graded_problems` does, and if *scale* would lose more than half a hundredth of a
-    point.
+    *submitted_at* decides lateness, so it must not change when the work is graded again. Raises
+    SetupError as `graded_problems` does, and for a *scale* that loses points.
     """
     tests = _settled_tests(result, scale, leave_out)
     score = _final_score(result, tests, scale)
@@ -210,8 +206,7 @@ def result_json(
     *,
     score: int | None = None,
 ) -> bytes:
-    """Returns `result.json` with these *tests*; see `result_files`. *score* is the sum of the
-    tests' scores by default."""
+    """Returns `result.json` with these *tests*; *score* is their sum by default."""
     identity = asdict(whose)
     pusher = {"username": identity.pop("pushed_by"), "id": identity.pop("pusher")}
     data: dict[str, object] = {

@@ -108,10 +108,7 @@ def runners(result: Result, *, leave_out: bool = False) -> tuple[Runner, ...]:
 
 
 class _Scores:
-    """Scores of tests whose floating-point sum in the reporter equals the exact sum.
-
-    Otherwise ten times 0.1 would be shown as 0.9999999999999999.
-    """
+    """Scores of tests whose floating-point sum is exact: 1, not ten times 0.1."""
 
     def __init__(self) -> None:
         self._exact = Fraction(0)

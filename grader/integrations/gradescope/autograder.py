@@ -81,10 +81,7 @@ class RunSettings:
 
     @property
     def limit(self) -> tuple[int, float] | None:
-        """Maximum number of submissions, and the period in minutes; None for no limit.
-
-        Raises SetupError if `--rate` is not valid.
-        """
+        """Maximum number of submissions, and the period in minutes; None for no limit."""
         if not self.rate:
             return None
         match = re.fullmatch(r"\s*(\d{1,4})\s*/\s*(\d{1,6}(?:\.\d+)?)\s*", self.rate)
@@ -118,11 +115,7 @@ class WrittenAutograder:
 def write_autograder(
     release_file: Path, out: Path, how: RunSettings, bank: Bank, grader_source: str = ""
 ) -> WrittenAutograder:
-    """Writes the zip of the release in *release_file* to *out*.
-
-    It installs the grader from *grader_source*; a wheel on this machine goes into the zip. Raises
-    SetupError if the source can't be read.
-    """
+    """Writes the zip of the release in *release_file* to *out*; a local wheel goes into it."""
     release = load_release(release_file)
     source = chosen_source(grader_source)
     how = replace(how, torch=needs_torch(release))
@@ -135,10 +128,7 @@ def write_autograder(
 def autograder_zip(
     how: RunSettings, release: bytes, title: str, source: Source, templates: tuple[Path, ...]
 ) -> bytes:
-    """Returns the zip that an instructor uploads. **Secret**: it contains the release.
-
-    The same arguments give the same bytes. Raises SetupError if a template is missing.
-    """
+    """Returns the zip that an instructor uploads. **Secret**: it contains the release."""
     wheel = source.wheel
     texts = render_folder(
         "gradescope",

@@ -74,11 +74,7 @@ class AutograderOutput:
 
 
 def autograde(root: Path) -> AutograderOutput:
-    """Grades the submission in *root*, and writes its `results/results.json`.
-
-    Does not raise: if the submission can't be graded, or an internal error occurs, the file says
-    so and has no score.
-    """
+    """Grades the submission in *root* and writes its `results/results.json`, whatever happens."""
     metadata: Mapping[str, Any] = {}
     try:
         metadata = _read_json(
@@ -99,8 +95,7 @@ def autograde(root: Path) -> AutograderOutput:
 
 
 def _grade(root: Path, how: RunSettings, metadata: Mapping[str, Any]) -> AutograderOutput:
-    """Returns the output for the submission in *root*, without a score if it exceeds the limit, has
-    no notebook, or is by nobody in the release."""
+    """Returns the output for the submission in *root*; without a score if it can't be graded."""
     if how.limit is not None:
         refusal = rate_refusal(metadata, most=how.limit[0], minutes=how.limit[1])
         if refusal is not None:

@@ -25,19 +25,14 @@ def network_problems(release: Release) -> frozenset[str]:
 def has_loopback(sandbox: str) -> bool:
     """Returns whether student code in the sandbox *sandbox* can use 127.0.0.1.
 
-    It can if the sandbox has its own network. Otherwise the system-call filter refuses it,
-    because the network would be the whole container's. Raises SetupError if a required layer of
-    the sandbox is missing.
+    Without a network of its own it can't, because it would be the whole container's.
     """
     plan = choose(sandbox).sandbox.plan(loopback=True)
     return plan["loopback"] or plan["filter"] is None
 
 
 def leave_open(result: Result, release: Release) -> Result:
-    """Returns *result* with code parts left open that may have lost points without a network.
-
-    Problems that need no network stay as they are. So do full marks and the zeros of blank parts.
-    """
+    """Returns *result* with code parts left open that may have lost points without a network."""
     feedback, needing = result.feedback, network_problems(release)
     problems = tuple(
         replace(p, parts=tuple(map(_leave_part_open, p.parts))) if p.id in needing else p

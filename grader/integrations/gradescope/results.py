@@ -78,12 +78,10 @@ def results_json(
     counted: tuple[str, ...] = (),
     above: tuple[str, ...] = (),
 ) -> bytes:
-    """Returns `results.json` of one submission.
+    """Returns `results.json` of one submission, in which open parts have no score.
 
-    An open part has no score, and the text lists it; while all parts are open, there is no total
-    score either. *above* is plain text that precedes everything else. *counted* holds the times of
-    the runs that count toward the submission limit, including this one; the next run passes them
-    to `rate_refusal`. Raises SetupError if the submission is not graded yet.
+    *above* is plain text that precedes everything else. *counted* are the times of the runs that
+    count toward the limit, with this one. Raises SetupError if it is not graded yet.
     """
     feedback = result.feedback
     tiers = tiers or Tiers()
@@ -126,8 +124,7 @@ def results_json(
 def ungraded_result(sentence: str, **extra: object) -> bytes:
     """Returns `results.json` without any score; *sentence* tells the student why.
 
-    Gradescope treats a file without a score as a failed autograder and records no points. It has
-    no other way to say "no grade yet", and a 0 would claim that the work was judged.
+    Gradescope has no other way to say "no grade yet", and a 0 would claim that it was judged.
     """
     text = escape_controls(sentence)
     test = {
@@ -206,11 +203,7 @@ def counted_runs(metadata: Mapping[str, Any], *, minutes: float) -> tuple[str, .
 
 
 def earlier_counted_runs(metadata: Mapping[str, Any]) -> tuple[str, ...]:
-    """Returns the times of earlier submissions that count toward the limit, oldest first.
-
-    Uses the list in the latest submission's results if there is one, because Gradescope passes
-    on no older results.
-    """
+    """Returns the times of earlier submissions that count toward the limit, oldest first."""
     previous = _previous_submissions(metadata)
     results = previous[-1].get("results") if previous else None
     extra = results.get("extra_data") if isinstance(results, Mapping) else None

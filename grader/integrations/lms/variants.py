@@ -43,11 +43,7 @@ class VariantsExporter(QuizExporter):
 
 
 def make_quiz(bank: Bank, wanted: str, variants: int, private_key: str | None = None) -> Quiz:
-    """Returns the quiz of the set *wanted*, with at most *variants* variants of each problem.
-
-    The same set, key and number give the same quiz. Problems of a pool with different points are
-    scaled to the highest, with a note. Raises SpecError if a problem can't be drawn.
-    """
+    """Returns the quiz of the set *wanted*, with at most *variants* variants of each problem."""
     exam = bank.exam(wanted)
     drawing = _VariantDraw(
         bank=bank, key=private_key_of(private_key) or secrets.token_bytes(32), variants=variants

@@ -25,8 +25,8 @@ def grade_id(cell: Cell) -> str | None:
 
 
 def source_cell(cell: Cell, where: str) -> SourceCell | None:
-    """Returns *cell* with its nbgrader metadata; None if nbgrader does not manage it. Raises
-    SetupError for metadata that nbgrader rejects."""
+    """Returns *cell* with its nbgrader metadata; None without any. Raises SetupError if it is
+    bad."""
     about = cell.metadata.get("nbgrader")
     about = about if isinstance(about, Mapping) else {}
     flags = {name: about.get(name) is True for name in ("grade", "solution", "locked", "task")}
@@ -109,10 +109,7 @@ def cell_metadata(cell: SourceCell, *, released: bool) -> dict[str, object]:
 
 
 def clear_answers(cell: SourceCell, where: str = "", config: CourseConfig = _USUAL) -> SourceCell:
-    """Returns the cell as nbgrader's gradebook keeps it: as students see it, with hidden tests.
-
-    Raises SetupError for a region without an end or outside of an answer cell.
-    """
+    """Returns the cell as nbgrader's gradebook keeps it: as students see it, with hidden tests."""
     stub = config.code_stub if cell.type == "code" else config.text_stub
     text, has_solution = _replace_regions(cell.source, config.solution, stub, where)
     if has_solution and not cell.solution and config.require_solution_cells:

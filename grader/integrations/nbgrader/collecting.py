@@ -31,8 +31,7 @@ def collect_assignment(
     """Collects the submissions in *path*: a folder, a zip, or one notebook.
 
     Their paths are `STUDENT/ASSIGNMENT/NOTEBOOK.ipynb`, optionally below `submitted`, or
-    `STUDENT/NOTEBOOK.ipynb`. If the assignment has a single notebook, `STUDENT.ipynb` or any name
-    in a folder `STUDENT` works too. Raises SetupError if *path* can't be read.
+    `STUDENT/NOTEBOOK.ipynb`; with a single notebook also `STUDENT.ipynb`.
     """
     layout = _CourseLayout(assignment, notebooks)
     path = Path(path).absolute()
@@ -90,8 +89,7 @@ class _CourseLayout:
         return parts[0] if len(parts) > 1 else None
 
     def locate(self, name: PurePosixPath) -> tuple[str, str] | Notice:
-        """Returns the student and the notebook that the file *name* belongs to, or a notice if the
-        assignment has no such notebook."""
+        """Returns the student and the notebook of the file *name*, or a notice if there is none."""
         parts = _parts_below_top(name)
         if len(parts) > 1 and name.stem in self._notebooks:
             return parts[0], name.stem

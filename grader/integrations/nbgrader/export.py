@@ -115,10 +115,7 @@ class Nbgrader(QuizExporter):
 
 
 def version_paper(bank: Bank, wanted: str, version: str, private_key: str | None = None) -> Paper:
-    """Returns the paper of a pseudo-student who stands for the version.
-
-    Raises SpecError if a problem can't be drawn, and SetupError for an invalid name.
-    """
+    """Returns the paper of a pseudo-student for the version; raises SetupError for a bad name."""
     if not _NAME.fullmatch(version):
         raise SetupError(
             f"'{version}' is not a valid name of a version",

@@ -94,8 +94,7 @@ def _shown_part(mark: Mark) -> ShownPart:
 
 
 def _run_summary(evidence: Evidence, *, published: bool) -> RunSummary:
-    """Returns how the notebook ran. Before grades are published, a failed test shows only the name
-    of its error, because the message could reveal the test."""
+    """Returns how the notebook ran, at first without messages, which could reveal a test."""
     if published:
         return run_summary(evidence)
     test_cells = {answer.raw.get("index") for answer in evidence.answers.values() if answer.raw}

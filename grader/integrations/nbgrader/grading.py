@@ -51,10 +51,8 @@ def grade_assignment(
 ) -> AssignmentRun:
     """Executes and marks *submissions* into the results folder *out*.
 
-    A notebook that was executed with the same cells is not executed again, even if points or the
-    order of cells changed. The time limit per cell is *cell_seconds*, or else the course's.
-    *started* is called with the number of notebooks to execute. Raises SetupError if the
-    assignment, the submissions or *out* can't be used.
+    What was executed with the same cells is not executed again. *started* is called with the number
+    of notebooks to execute. Raises SetupError.
     """
     assignment = load_assignment(source)
     settings = replace(settings, limits=_choose_limits(assignment, settings.limits, cell_seconds))
@@ -94,10 +92,7 @@ def grade_assignment(
 
 
 def _choose_limits(assignment: Assignment, limits: Limits, cell_seconds: float | None) -> Limits:
-    """Returns *limits* with the time per cell from the caller, or else from the course.
-
-    If the course allows a cell more time than a notebook has, the notebook's limit is raised.
-    """
+    """Returns *limits* with the caller's time per cell, or else with the course's."""
     if cell_seconds is not None:
         return replace(limits, cell_seconds=cell_seconds)
     whole = limits.notebook_seconds
@@ -196,8 +191,7 @@ class _AssignmentFiler:
     def _load_evidence(
         self, notebook: str, works: Mapping[str, StudentWork]
     ) -> Iterator[Submission]:
-        """Adds the stored evidence of *notebook* to *works*, and yields the submissions that must
-        be executed: those without evidence, or with evidence of a disturbed run."""
+        """Adds stored evidence of *notebook* to *works*; yields what is still to execute."""
         for work in works.values():
             submission = work.notebooks.get(notebook)
             if submission is None or submission.refusal is not None:

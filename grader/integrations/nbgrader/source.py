@@ -33,10 +33,7 @@ _NOT_COPIED = (".ipynb_checkpoints", "__pycache__")
 
 
 def load_assignment(path: Path) -> Assignment:
-    """Loads the assignment whose source is the folder *path*, `source/NAME`, or one notebook.
-
-    Raises SetupError for notebooks that nbgrader would reject, or that only nbgrader can grade.
-    """
+    """Loads the assignment in the folder `source/NAME`, or in one notebook. Raises SetupError."""
     others: dict[str, bytes] = {}
     if path.suffix == ".ipynb":
         files, folder = [path], path.parent

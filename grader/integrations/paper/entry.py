@@ -49,8 +49,7 @@ class EntryResult:
 def enter_answers(sheet: Path, release_file: Path, out: Path) -> EntryResult:
     """Scores the answers in *sheet* with a release's versions into the results folder *out*.
 
-    If entered again, changed lines are scored anew. Raises SpecErrors with the line of each
-    invalid entry, and then stores nothing.
+    Raises SpecErrors with the line of each invalid entry, and then stores nothing.
     """
     release = load_release(release_file)
     papers = Papers(release=release)
@@ -129,10 +128,7 @@ def _enter_rows(
 
 
 class _SheetPoints:
-    """Stores points from manual grading on paper next to those from `grader mark`.
-
-    Points from `grader mark` stay until the points on the sheet change.
-    """
+    """Stores points from the sheet; those of `grader mark` stay until the sheet's change."""
 
     def __init__(self, book: Gradebook):
         self._book = book

@@ -23,21 +23,14 @@ HEAD = ("student", "name", "version", "check")
 
 
 def page_html(name: str, exam: PrintedExam, templates: tuple[Path, ...]) -> bytes:
-    """Returns a page: `exam`, for students, without any part of the key, or `key`. **Secret.**
-
-    The key has the answers, tolerances, known mistakes and worked solutions of the version.
-    """
+    """Returns a page: `exam`, without any part of the key, or `key`. **Secret.**"""
     page = f"paper/{name}.html.j2"
     text = render_template(_environment(templates), page, exam=exam, Form=AnswerForm)
     return draw_once(text).encode("utf-8", "backslashreplace")
 
 
 def answer_sheet(exams: Iterable[PrintedExam], students: Iterable[Student]) -> bytes:
-    """Returns the CSV that answers are typed into: one line per student, one column per answer.
-
-    If versions have different problems, it has columns for all of them. If the roster names a
-    student's version and it is one of *exams*, it is filled in.
-    """
+    """Returns the CSV that answers are typed into: one line per student, one column per answer."""
     exams = tuple(exams)
     printed = {exam.version for exam in exams}
     names = dict.fromkeys(name for e in exams for place in e.places for name in place.names)

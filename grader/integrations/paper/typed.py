@@ -31,11 +31,9 @@ class TypedRow:
 def load_answers(
     path: Path, codes: Mapping[str, str], places: Mapping[str, Sequence[AnswerPlace]]
 ) -> tuple[TypedRow, ...]:
-    """Reads the sheet at *path*.
+    """Reads the sheet at *path*. Raises SpecErrors with every invalid entry.
 
-    *codes* has the check code of each version, and *places* its places for answers, both by
-    letter. Raises SpecErrors with every invalid entry: an unknown version, a check code of
-    another version, or an answer that the version does not ask for.
+    *codes* has the check code of each version, and *places* its places for answers.
     """
     (_, head), *rows = table_rows(
         path, "the sheet", fix="pass the answers.csv with the typed answers"

@@ -113,10 +113,7 @@ def _send(to: Repository, files: Mapping[str, bytes], how: SendOptions) -> Repos
 
 
 def _branch_tip(git: Git, how: SendOptions) -> tuple[str, bool]:
-    """Returns the branch's commit, and whether another user committed it on top of ours.
-
-    The commit is empty if the branch does not exist. Raises SetupError if we did not make it.
-    """
+    """Returns the branch's commit, if any, and whether another user committed on top of ours."""
     branch = f"refs/heads/{how.branch}"
     heads = git.line("ls-remote", "--heads", "--", "origin", branch).splitlines()
     # ls-remote also matches longer names, such as x/refs/heads/feedback.

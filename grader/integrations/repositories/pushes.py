@@ -46,10 +46,8 @@ NO_PUSHES = PushLog()
 def read_push_log(path: Path) -> PushLog:
     """Returns the record in the JSON file at *path*; an empty one if there is no such file.
 
-    The file holds one or more answers of GitHub's REST API, one after the other: of
-    `/repos/OWNER/REPO/activity` or `/repos/OWNER/REPO/events`, which list pushes, and of
-    `/repos/OWNER/REPO`, which says when the repository was created. Raises SetupError if it has
-    other content.
+    The file holds answers of GitHub's REST API, one after the other: of `/repos/OWNER/REPO`, and of
+    `activity` or `events` below it.
     """
     try:
         text = path.read_text(encoding="utf-8")
@@ -115,8 +113,7 @@ def _instant(text: str) -> datetime:
 
 
 def find_commit(git: Git, log: PushLog, deadline: datetime) -> str:
-    """Returns the commit of the current branch of *git* at *deadline*; empty if nothing was pushed
-    to it by then.
+    """Returns the branch's commit at *deadline*; empty if nothing was pushed by then.
 
     Raises SubmissionError if a later push removed that commit from the repository.
     """

@@ -23,8 +23,7 @@ class Reliability:
 
 
 def reliability(rows: Sequence[Sequence[float]]) -> Reliability | None:
-    """Returns the reliability of the sum of each row's points: a row for each student, with a
-    column for each item.
+    """Returns the reliability of the sum of each row's points: a row for each student.
 
     Returns None if there are fewer than two items or three students, or if all totals are equal.
     """

@@ -80,11 +80,7 @@ class Canvas(GradebookExporter):
 
 
 def _find_column(table: CsvSheet, wanted: str, assignments: Sequence[str]) -> int:
-    """Returns the column whose title is *wanted*, or *wanted* followed by an id in parentheses.
-
-    Raises SetupError, with suggestions, if there is no such column, more than one, or one that is
-    not in *assignments*.
-    """
+    """Returns the column whose title is *wanted*, maybe with an id; raises SetupError."""
     titles = table.titles
     matching = [i for i, title in enumerate(titles) if title == wanted]
     matching = matching or [i for i, t in enumerate(titles) if t.rpartition(" (")[0] == wanted]

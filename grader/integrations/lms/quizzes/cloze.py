@@ -70,9 +70,8 @@ def is_asked_by_option(item: Item) -> bool:
 def option_shares(item: ChoiceItem) -> list[tuple[ChoiceOption, float]]:
     """Returns each option with the share that choosing it adds or deducts.
 
-    If several may be right, the option "None of these" is added. Moodle's own rule for such a
-    choice is net-correct. The closest to all-or-nothing is that a wrong option deducts everything,
-    and that a missing right one costs its share.
+    Moodle's own rule for several is net-correct. The closest to all-or-nothing is that a wrong
+    option deducts everything.
     """
     if not item.several:
         return [(choice, choice.share) for choice in item.choices]

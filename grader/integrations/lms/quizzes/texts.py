@@ -97,11 +97,7 @@ def interval_ends(value: float, width: float) -> tuple[str, str]:
 
 
 def _short_width(value: float, low: float, high: float) -> float:
-    """Returns a width of 12 digits around *value* that reaches both ends.
-
-    For example 0.44 rather than 0.4399999999999977, which can exclude an end in the other
-    system's arithmetic.
-    """
+    """Returns a width of 12 digits around *value* that reaches both ends, such as 0.44."""
     width = max(value - low, high - value)
     short = float(f"{width:.11e}")
     reached = [Decimal(end) for end in interval_ends(value, short)]
