@@ -48,7 +48,7 @@ def topic_words(entry: CatalogueEntry) -> str:
 def extra_search_words(entry: CatalogueEntry) -> str:
     """Returns the folded words by which a search should find the problem, besides those of its
     title and topics: words of its texts and concepts, and synonyms of the former."""
-    first = entry.variants[0]
+    first = entry.variants[0].problem
     texts = [first.prompt, *first.assumptions]
     texts += [text for part in first.parts for text in (part.ask, part.options)]
     plain_texts = [*map(plain_text, texts), *(line.label for line in first.given_values)]

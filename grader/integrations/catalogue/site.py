@@ -22,7 +22,7 @@ from grader.integrations.catalogue.search import (
 from grader.model import Level
 from grader.report.pages import format_coefficient, format_percent
 from grader.text.templates import html_environment, render_template
-from grader.text.words import count_of, kind_words
+from grader.text.words import count_of, kind_words, part_letter
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -108,6 +108,7 @@ def _environment(folders: tuple[Path, ...]) -> Environment:
         "coefficient": format_coefficient,
         "counted": count_of,
         "figure_svg": figure_svg,
+        "letter": lambda place: part_letter(place - 1),
         "percent": format_percent,
         "extra_search_words": extra_search_words,
         "title_words": title_words,
