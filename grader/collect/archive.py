@@ -19,7 +19,6 @@ from grader.errors import SetupError, SubmissionError
 MEMBER = "//"
 """Separates the path of a zip from the name inside. A path from pathlib contains it only at its
 start, if at all."""
-MAX_MEMBERS = 1_000_000
 
 _ARCHIVES = 4
 """Number of zips kept open: listing a large one again takes longer than reading a member."""
@@ -62,17 +61,10 @@ def iter_members(path: Path, budget: FileQuota) -> Iterator[Entry]:
         raise SetupError(
             "the zip can't be read", where=str(path), fix="download it or create it again"
         ) from error
-    if len(listed) > MAX_MEMBERS:
-        raise SetupError(
-            f"the zip has more than {MAX_MEMBERS:,} files",
-            where=str(path),
-            fix="unpack it, and give the folder that contains the submissions",
-        )
     # If several entries have the same name, the last one is used, as when a zip is unpacked.
     last = {info.filename: info for info in listed}
     if len(last) < len(listed):
         yield from _duplicate_remarks(listed)
-    folders: set[PurePosixPath] = set()
     for filename in sorted(last):
         name = PurePosixPath(storable(filename.replace("\\", "/")))
         if not name.parts or is_ignored(name) or not budget.admit(name):
@@ -82,14 +74,8 @@ def iter_members(path: Path, budget: FileQuota) -> Iterator[Entry]:
                 budget.record_unexamined(name, "the path of a notebook is too long")
             yield make_remark("warning", name, "not read: the path is too long")
             continue
-        around = list(name.parents)
-        if last[filename].is_dir():
-            around.append(name)
-        else:
+        if not last[filename].is_dir():
             yield _member_entry(last[filename], name, path)
-        # Only these folders matter; keeping all of them could take millions.
-        folders.update(folder for folder in around if is_notebook(folder))
-    yield from sorted(folders)
 
 
 def _duplicate_remarks(listed: list[zipfile.ZipInfo]) -> Iterator[Entry]:

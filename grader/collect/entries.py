@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
-from grader.collect.names import Remark, is_ignored, is_notebook, make_notice, make_remark
+from grader.collect.names import Remark, make_notice, make_remark
 from grader.errors import SetupError, SubmissionError
 
 MAX_FILES = 200_000
@@ -33,8 +33,8 @@ class NotebookFile:
     """Reason not to read it; None if it may be read."""
 
 
-Entry = NotebookFile | Remark | PurePosixPath
-"""A notebook, a remark about another file, or the path of a folder."""
+Entry = NotebookFile | Remark
+"""A notebook, or a remark about another file."""
 
 
 def link_error() -> SubmissionError:
@@ -108,17 +108,3 @@ class FileQuota:
                 warning = make_notice("warning", PurePosixPath(whose), text)
                 # A name in the student's folder, so that the remark belongs to the student.
                 yield Remark(name=PurePosixPath(whose, "…"), notice=warning)
-
-
-def empty_folder_remarks(
-    folders: Iterable[PurePosixPath], files: Iterable[PurePosixPath]
-) -> Iterator[Remark]:
-    """Yields a remark for each folder that is named like a notebook but contains none."""
-    suspects = [folder for folder in folders if is_notebook(folder) and not is_ignored(folder)]
-    if not suspects:
-        return
-    with_notebooks = {parent for file in files if is_notebook(file) for parent in file.parents}
-    for folder in suspects:
-        if folder not in with_notebooks:
-            text = "a folder that is named like a notebook but contains no notebook"
-            yield make_remark("warning", folder, text)

@@ -34,8 +34,6 @@ def iter_folder(root: Path, budget: FileQuota) -> Iterator[Entry]:
     while waiting:
         folder = waiting.pop()
         name = _relative_name(folder, root)
-        if folder != root:
-            yield name
         if is_too_long(name):
             budget.record_unexamined(name / "x", "a folder is nested too deeply")
             yield make_remark("warning", name, "not searched: the path is too long or too deep")

@@ -7,24 +7,14 @@ from collections.abc import Iterator
 from pathlib import Path, PurePosixPath
 
 from grader.collect.archive import MEMBER, iter_members, read_member
-from grader.collect.entries import Entry, FileQuota, NotebookFile, empty_folder_remarks
+from grader.collect.entries import Entry, FileQuota, NotebookFile
 from grader.collect.folder import iter_folder, read_file
-from grader.collect.names import Remark
 from grader.errors import SetupError
 
 
-def iter_entries(path: Path, budget: FileQuota) -> Iterator[NotebookFile | Remark]:
+def iter_entries(path: Path, budget: FileQuota) -> Iterator[Entry]:
     """Yields the notebooks in *path* and remarks on other files."""
-    files: list[PurePosixPath] = []
-    folders: list[PurePosixPath] = []
-    for thing in _iter_path(path, budget):
-        if isinstance(thing, PurePosixPath):
-            folders.append(thing)
-            continue
-        if isinstance(thing, NotebookFile):
-            files.append(thing.name)
-        yield thing
-    yield from empty_folder_remarks(folders, files)
+    yield from _iter_path(path, budget)
     yield from budget.overflow_remarks()
 
 

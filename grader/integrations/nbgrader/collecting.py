@@ -59,7 +59,7 @@ def collect_assignment(
             reverse=True,
         )
         (newest,) = read_attempts(student, mine[:1], notices)
-        submissions.setdefault(student, {})[name] = newest
+        submissions.setdefault(student, {})[name] = newest.submission
         text = f"not graded: {mine[0].name} is graded instead"
         for older in mine[1:]:
             notices.add(student, make_notice("info", older.name, text))
