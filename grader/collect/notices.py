@@ -13,7 +13,6 @@ EACH = 20
 MOST = 1_000
 """Maximum notices in total, except that the first warning about every student is kept."""
 _NAMED = 5
-"""Maximum students named in the notice about omitted notices."""
 
 
 class Notices:

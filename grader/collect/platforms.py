@@ -43,9 +43,7 @@ class PlatformSender:
 
     platform: str
     name: str
-    """The person's name, as the platform writes it."""
     user: str
-    """The platform's user number."""
     late: bool = False
     unsure: bool = False
     """Whether the name is ambiguous: another platform or person may have produced it."""

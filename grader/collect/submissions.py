@@ -46,10 +46,8 @@ class CollectedSubmissions:
     submissions: tuple[Submission, ...]
     """The submission to grade for each student, sorted by student."""
     earlier: tuple[Submission, ...]
-    """All other attempts."""
     notices: tuple[Notice, ...]
     missing: tuple[str, ...]
-    """Students on the roster without a submission."""
     same_exam: Mapping[str, tuple[Submission, ...]] = field(default_factory=dict)
     """For students with several attempts, those that fit the exam as well as the one to grade,
     newest first."""

@@ -76,7 +76,6 @@ class PartLine:
     rest: float | None
     """The mean share of those who answered correctly on the rest of the paper."""
     blank: float
-    """The share of students without an answer."""
     mistakes: tuple[MistakeLine, ...]
 
     @property

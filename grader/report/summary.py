@@ -35,7 +35,6 @@ class ClassTotals:
     """Maximum points of every paper; None if papers differ."""
     mean: float | None
     quartiles: tuple[float, float, float] | None
-    """The quartiles of the shares."""
     lowest: float | None
     highest: float | None
     bins: tuple[int, ...]
@@ -69,7 +68,6 @@ class StudentLine:
     stale: int
     refusal: str | None
     deduction: Deduction | None = None
-    """What the course's policies take from the total, and why."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -17,7 +17,6 @@ from grader.files import read_bytes, write_atomic
 
 SCHEMA = "systems-grader/receipt/v1"
 MOST = 5_000_000
-"""Maximum size of a receipt, in bytes."""
 
 Receipt = Mapping[str, object]
 
@@ -27,7 +26,6 @@ class ReceiptComparison:
     """The comparison of a receipt with a notebook."""
 
     code: str
-    """The code of the receipt."""
     time: str
     intact: bool
     """Whether the receipt is unchanged since it was written."""

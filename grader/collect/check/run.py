@@ -20,7 +20,6 @@ from grader.notebook.self_description import SelfDescription, Sheet, read_descri
 from grader.runtime.execute import execute
 
 LONGEST = 240
-"""Maximum characters of an answer that are shown."""
 
 
 class AnswerStatus(StrEnum):
@@ -43,9 +42,7 @@ class AnswerLine:
     text: str
     """Such as "read as 28 GB", or why it can't be read."""
     how: str = ""
-    """How to write the answer, as in its cell; empty if the notebook no longer says."""
     example_results: tuple[ExampleResult, ...] = ()
-    """The visible examples of a code part."""
 
     @property
     def passes(self) -> bool:
@@ -69,7 +66,6 @@ class StoppedCell:
     source: str
     """Source of that line; empty if no line is known."""
     message: str
-    """The message as one sentence."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -85,9 +81,7 @@ class CheckResult:
     stopped_cells: tuple[StoppedCell, ...] = ()
     """The cells that `trouble` describes."""
     about: SelfDescription = field(default_factory=SelfDescription)
-    """How the notebook identifies itself."""
     size: int = 0
-    """Size of the file, in bytes."""
     code_sha256: str = ""
     """Hash of the code cells only, which stays the same if an editor saves the notebook again."""
 

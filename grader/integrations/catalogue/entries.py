@@ -18,7 +18,6 @@ from grader.release.rendering import Preview, preview
 from grader.text.words import part_letter
 
 VARIANTS = 3
-"""The number of variants on a page."""
 _SEEDS = 12
 """The number of seeds that are tried to find variants that differ."""
 
@@ -72,7 +71,6 @@ class CatalogueEntry:
 
     head: Head
     family: str
-    """The title of its family."""
     code: bool
     """Whether a part needs code or a measurement."""
     concepts: tuple[Concept, ...]

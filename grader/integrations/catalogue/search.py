@@ -13,7 +13,6 @@ from grader.integrations.catalogue.entries import CatalogueEntry
 from grader.text.markdown import plain_text
 
 RELATED = 5
-"""The most related problems on a page."""
 _CONCEPT_WEIGHT = 3
 _WORD = re.compile(r"[^\W_]+(?:[-'’][^\W_]+)*")
 _HUMP = re.compile(r"(?<=[a-z])(?=[A-Z])")

@@ -16,7 +16,6 @@ _CONNECT_SECONDS = 30
 _QUEUE_SECONDS = 24 * 3600
 """How long the first worker of a cluster that a file starts may wait in a queue."""
 _VARIABLE = "cluster"
-"""The variable of a Python file that holds the cluster."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -26,7 +25,6 @@ class Connection:
     client: Any
     cluster: Any = None
     wait_seconds: float = _CONNECT_SECONDS
-    """How long the first worker may take."""
 
     @property
     def dashboard(self) -> str:

@@ -31,7 +31,6 @@ class Worker:
     host: str = ""
     versions: Mapping[str, str] = field(default_factory=dict)
     layers: tuple[str, ...] = ()
-    """The layers of its sandbox."""
     sandbox_error: str = ""
     """Why it can't run notebooks in the sandbox that was asked for."""
     cores: int = 0
@@ -40,7 +39,6 @@ class Worker:
     """What it declares: `GPU`, `QUIET`, and others."""
     has_cuda: bool = False
     packages: tuple[str, ...] = ()
-    """The optional packages that it has."""
 
     @property
     def is_special(self) -> bool:

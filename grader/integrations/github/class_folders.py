@@ -44,7 +44,6 @@ from grader.text.words import count_of
 TEMPLATE, STUDENTS, INSTRUCTOR, BUNDLE = "student-template", "students", "instructor", "classroom50"
 ROSTER = "roster.csv"
 _NOBODY = "OWNER"
-"""Placeholder if no organization was given."""
 _TORCH = re.compile(r"^\s*(import|from) torch\b", re.M)
 """An import in code; a text may mention torch without needing it."""
 

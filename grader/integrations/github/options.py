@@ -79,7 +79,6 @@ class ClassroomCourse(ClassroomOptions):
 
     title: str
     source: Source
-    """Where the grader is installed from."""
     torch: bool = False
     cuda: bool = False
     again: str = ""

@@ -67,7 +67,6 @@ class RunSettings:
         help="Isolation required for student code in Gradescope.",
     )
     torch: bool = False
-    """Whether a part needs torch."""
 
     def __post_init__(self) -> None:
         """Raises SetupError if `rate` can't be read."""

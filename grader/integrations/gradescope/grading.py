@@ -39,7 +39,6 @@ OURS_MB, OURS_WITH_TORCH_MB = 300, 550
 kernels, and a kernel before its first cell. With torch, the first two import it as well, because
 the grader runs the solution on hidden inputs."""
 LEAST_MB = 200
-"""Megabytes that student code gets at least."""
 CELL_SECONDS = 60.0
 SHARE = 0.6
 """Share of the time for the notebook's cells; the rest is for startup and hidden cases."""
@@ -68,7 +67,6 @@ class AutograderOutput:
     """The result of one autograder run."""
 
     data: bytes
-    """Content of `results.json`."""
     sentence: str
     """Printed by the autograder, which only the instructor sees."""
 

@@ -46,7 +46,6 @@ class Tiers:
     solutions: Visibility = Visibility.AFTER_PUBLISHED
     """Accepted answers and worked solutions, which exist once the feedback is published."""
     output: Visibility = Visibility.STAFF
-    """What the autograder prints."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -161,7 +160,6 @@ class RateRefusal:
     submission_times: tuple[str, ...]
     """The times of the submissions that used up the limit."""
     score: float | None
-    """Score of the last graded submission; None if there is none."""
     sentence: str
 
     def results_json(self) -> bytes:

@@ -38,7 +38,6 @@ class AnswerCells:
     """The content of one part's cells."""
 
     how: str
-    """How to write the answer, in one line."""
     read: str
     """Python expression for the answer as read."""
     right: str
@@ -48,7 +47,6 @@ class AnswerCells:
     template: str = "..."
     """Python expression for the unanswered variable."""
     options: str = ""
-    """The options as Markdown."""
     condition: str = ""
     """Python condition that is true if there is a readable answer; by default, *read* is one."""
 

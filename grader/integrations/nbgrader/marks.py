@@ -61,7 +61,6 @@ class StudentWork:
     """One student's submissions and evidence, by notebook."""
 
     whole: Submission
-    """Represents all notebooks."""
     notebooks: Mapping[str, Submission]
     evidence: dict[str, Evidence] = field(default_factory=dict)
 

@@ -16,7 +16,6 @@ from grader.notebook.cells import CellType
 OUTPUTS, WRITTEN = "outputs", "written"
 """Tags in evidence: the outputs of a test cell, and the text that a student wrote."""
 _LONGEST = 20_000
-"""Characters kept of a written answer."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -43,7 +43,6 @@ class EntryResult:
     unreadable: tuple[str, ...]
     """A sentence for each typed answer that can't be read."""
     open: int
-    """Parts that need manual grading."""
 
 
 def enter_answers(sheet: Path, release_file: Path, out: Path) -> EntryResult:

@@ -19,7 +19,6 @@ if TYPE_CHECKING:
 
 SHEET = "answers.csv"
 HEAD = ("student", "name", "version", "check")
-"""The first columns of the sheet."""
 
 
 def page_html(name: str, exam: PrintedExam, templates: tuple[Path, ...]) -> bytes:

@@ -50,9 +50,7 @@ from grader.text.words import part_letter
 from grader.units import format_with_unit, printed_unit
 
 PRINTED = 6
-"""Default number of versions."""
 CHECK = 4
-"""Length of a version's check code."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

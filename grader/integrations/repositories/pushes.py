@@ -25,9 +25,7 @@ class Push:
     at: datetime
     """When the server received it, in UTC."""
     commit: str
-    """The branch's commit after it."""
     ref: str
-    """The branch, such as `refs/heads/main`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

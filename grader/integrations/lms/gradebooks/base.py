@@ -38,7 +38,6 @@ class GradebookLayout:
     """The column's maximum points; None if unknown or given per row."""
     most_column: int | None = None
     comment: int | None = None
-    """The column of comments to the student, if any."""
     decimal: str = "."
     notes: tuple[str, ...] = ()
 

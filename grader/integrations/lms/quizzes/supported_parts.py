@@ -16,7 +16,6 @@ from grader.text.words import count_of, join_names, points
 Unfit = Callable[[Item, float], str | None]
 
 _REASONS = 4
-"""Maximum number of reasons in an error."""
 _USES_KEY = "graded with the correct earlier answers, not with the student's"
 
 
