@@ -12,8 +12,18 @@ from functools import lru_cache
 from pathlib import Path, PurePosixPath
 
 from grader import notebook
-from grader.collect.entries import Entry, FileQuota, NotebookFile, ignored_file_remark, link_error
-from grader.collect.names import is_ignored, is_notebook, is_too_long, make_remark, storable
+from grader.collect.entries import (
+    Entry,
+    FileQuota,
+    NotebookFile,
+    ignored_file_remark,
+    is_ignored,
+    is_notebook,
+    is_too_long,
+    link_error,
+    make_remark,
+    storable,
+)
 from grader.errors import SetupError, SubmissionError
 
 MEMBER = "//"

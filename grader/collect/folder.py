@@ -15,9 +15,13 @@ from grader.collect.entries import (
     error_sentence,
     file_type_error,
     ignored_file_remark,
+    is_ignored,
+    is_notebook,
+    is_too_long,
     link_error,
+    make_remark,
+    storable,
 )
-from grader.collect.names import is_ignored, is_notebook, is_too_long, make_remark, storable
 
 # A link or pipe that appears at the last moment must not be followed or waited for.
 _FLAGS = (

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import replace
 
-from grader.collect.names import Notice, display_name
+from grader.collect.entries import Notice, display_name
 from grader.text.words import count_of
 
 EACH = 20

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import PurePosixPath
 
-from grader.collect.names import Notice, display_name, is_notebook, make_notice
+from grader.collect.entries import Notice, display_name, is_notebook, make_notice
 from grader.collect.platforms import PlatformPeople, PlatformSender, parse_sender
 from grader.model import Student
 from grader.model.grouping import group_by_key

@@ -10,8 +10,16 @@ from pathlib import Path
 from typing import Literal
 
 from grader import notebook
-from grader.collect.entries import FIX, FileQuota, NotebookFile, error_sentence
-from grader.collect.names import Notice, Remark, display_name, make_notice
+from grader.collect.entries import (
+    FIX,
+    FileQuota,
+    NotebookFile,
+    Notice,
+    Remark,
+    display_name,
+    error_sentence,
+    make_notice,
+)
 from grader.collect.notices import Notices
 from grader.collect.platforms import check_platform
 from grader.collect.readers import iter_entries, read_submission

@@ -73,17 +73,20 @@ class CheckResult:
     """The result of the check of one notebook."""
 
     lines: tuple[AnswerLine, ...]
-    trouble: tuple[str, ...]
-    """Messages about cells that raised an exception or ran too long."""
     sha256: str
     seconds: float
     note: str | None = None
     stopped_cells: tuple[StoppedCell, ...] = ()
-    """The cells that `trouble` describes."""
+    """The cells that raised an exception or ran too long."""
     about: SelfDescription = field(default_factory=SelfDescription)
     size: int = 0
     code_sha256: str = ""
     """Hash of the code cells only, which stays the same if an editor saves the notebook again."""
+
+    @property
+    def trouble(self) -> tuple[str, ...]:
+        """Messages about the stopped cells."""
+        return tuple(cell.message for cell in self.stopped_cells)
 
     @property
     def complete(self) -> bool:
@@ -107,17 +110,15 @@ def check(path: Path, limits: Limits) -> CheckResult:
             fix="check that it is the notebook of your exam",
         )
     evidence = _execute_notebook(data, path, known.sheets, limits)
-    stopped = tuple(_failed_cells(evidence, notebook))
     return CheckResult(
         lines=tuple(
             answer_line(name, sheet, evidence.answers.get(name))
             for name, sheet in known.sheets.items()
         ),
-        trouble=tuple(cell.message for cell in stopped),
         sha256=evidence.submission_sha256,
         seconds=evidence.seconds,
         note=evidence.note,
-        stopped_cells=stopped,
+        stopped_cells=tuple(_failed_cells(evidence, notebook)),
         about=known,
         size=len(data),
         code_sha256=digest_of_code(notebook),

@@ -7,8 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
 from grader.collect import read_attempts, unexamined_submission
-from grader.collect.entries import FileQuota, NotebookFile
-from grader.collect.names import Notice, Remark, make_notice
+from grader.collect.entries import FileQuota, NotebookFile, Notice, Remark, make_notice
 from grader.collect.notices import Notices
 from grader.collect.readers import iter_entries
 from grader.model import Submission

@@ -10,7 +10,7 @@ from contextlib import closing
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path, PurePath, PurePosixPath
 
-from grader.collect.names import make_notice
+from grader.collect.entries import make_notice
 from grader.errors import SetupError
 from grader.files import exclusive_lock, remove_partial_files
 from grader.gradebook import Gradebook
