@@ -15,7 +15,7 @@ from grader.draw import paper
 from grader.errors import SetupError
 from grader.integrations.base import QuizExporter, option
 from grader.integrations.lms.quizzes.supported_parts import fit_quiz, loss_notes
-from grader.integrations.lms.variants import quiz_question
+from grader.integrations.lms.variants import RANDOM_KEY, quiz_question
 from grader.integrations.nbgrader.answer_cells import answer_of, reading_code
 from grader.integrations.nbgrader.assignment import SourceCell
 from grader.integrations.nbgrader.cells import (
@@ -87,9 +87,7 @@ class Nbgrader(QuizExporter):
         """Draws one version of the set, with numbers that depend on the version and the key."""
         notes = [_ALIKE.format(version=self.version)]
         if self.private_key is None:
-            notes.append(
-                "drawn with a random key; to get the same numbers again, use --private-key"
-            )
+            notes.append(RANDOM_KEY)
         drawn = version_paper(bank, wanted, self.version, self.private_key)
         return version_quiz(drawn, self.version, tuple(notes))
 

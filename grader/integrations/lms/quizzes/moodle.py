@@ -13,8 +13,7 @@ from grader.integrations.lms.quizzes.moodle_types import (
     has_question_type,
 )
 from grader.integrations.lms.quizzes.supported_parts import fit_quiz, loss_notes, one_question_pools
-from grader.integrations.lms.quizzes.texts import number_hint, part_html, prompt_html
-from grader.integrations.lms.quizzes.xml import render_xml
+from grader.integrations.lms.quizzes.texts import number_hint, part_html, prompt_html, render_xml
 from grader.integrations.lms.variants import VariantsExporter
 from grader.model.exported import Exported
 from grader.model.item import ChoiceItem, Item, NumberItem, OrderItem

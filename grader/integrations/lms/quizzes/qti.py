@@ -10,8 +10,7 @@ from grader.integrations.archive import make_zip
 from grader.integrations.lms.quizzes.cloze import NONE, is_asked_by_option
 from grader.integrations.lms.quizzes.qti_items import identifier, qti_form
 from grader.integrations.lms.quizzes.supported_parts import fit_quiz, loss_notes, one_question_pools
-from grader.integrations.lms.quizzes.texts import number_hint, part_html, prompt_html
-from grader.integrations.lms.quizzes.xml import render_xml
+from grader.integrations.lms.quizzes.texts import number_hint, part_html, prompt_html, render_xml
 from grader.integrations.lms.variants import VariantsExporter
 from grader.model.exported import Exported
 from grader.model.item import ChoiceItem, EssayItem, Item, NumberItem, OrderItem, TextItem

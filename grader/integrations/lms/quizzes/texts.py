@@ -1,21 +1,35 @@
-"""The HTML that students read in a quiz, and numbers and ranges as other systems write them."""
+"""The HTML and XML of a quiz, and numbers and ranges as other systems write them."""
 
 from __future__ import annotations
 
+import re
 from base64 import b64encode
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from decimal import Decimal
+from functools import lru_cache
 from html import escape
+from typing import TYPE_CHECKING
 
+from grader.bank.index import own_bank
 from grader.figures import figure_png
 from grader.model.item import NumberItem, NumberRange
 from grader.model.quiz import QuizPart, QuizQuestion
 from grader.text.markdown import strip_paragraph, typeset_text
+from grader.text.templates import make_environment, render_template
 from grader.text.words import points
 from grader.units import asked_unit
 
+if TYPE_CHECKING:
+    from jinja2 import Environment
+
 CenteredRange = tuple[int | float, int | float]
 """A value and its tolerance."""
+
+# Characters that XML 1.0 does not allow, not even escaped.
+_FORBIDDEN = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+
+_BETWEEN_TAGS = re.compile(r">\s+<")
+"""White space that templates leave; in texts, both characters are escaped."""
 
 
 def inline_html(text: str) -> str:
@@ -104,3 +118,22 @@ def _short_width(value: float, low: float, high: float) -> float:
     if reached[0] <= Decimal(exact_text(low)) and Decimal(exact_text(high)) <= reached[1]:
         return short
     return float(f"{width * (1 + 1e-11):.11e}")
+
+
+def _replace_forbidden(text: str) -> str:
+    """Returns *text* with LF line ends, and with U+FFFD in place of characters that XML forbids."""
+    return _FORBIDDEN.sub("\ufffd", text.replace("\r\n", "\n").replace("\r", "\n"))
+
+
+def render_xml(template: str, values: Mapping[str, object]) -> bytes:
+    """Returns the document in UTF-8 that one of the package's templates makes of *values*."""
+    text = render_template(_environment(), template, **values)
+    return _BETWEEN_TAGS.sub(">\n<", text).encode()
+
+
+@lru_cache(maxsize=1)
+def _environment() -> Environment:
+    def finalize(value: object) -> object:
+        return _replace_forbidden(value) if type(value) is str else value
+
+    return make_environment((own_bank() / "templates",), autoescape=True, finalize=finalize)
