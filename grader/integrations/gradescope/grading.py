@@ -17,8 +17,12 @@ from grader.errors import GraderError, SetupError
 from grader.files import write_atomic
 from grader.grading.settings import Settings
 from grader.integrations.github.autograding import GradedSubmission, grade_submission
-from grader.integrations.gradescope.autograder import RELEASE, SETTINGS, RunSettings
-from grader.integrations.gradescope.network import has_loopback, leave_open, network_problems
+from grader.integrations.gradescope.autograder import (
+    RELEASE,
+    SETTINGS,
+    RunSettings,
+    network_problems,
+)
 from grader.integrations.gradescope.results import (
     FILE,
     Visibility,
@@ -28,9 +32,12 @@ from grader.integrations.gradescope.results import (
     results_json,
     ungraded_result,
 )
-from grader.model import Limits, Student
+from grader.model import Limits, Release, Student, Verdict
+from grader.model.exported import Result
+from grader.model.result import ShownPart
 from grader.notebook.self_description import read_owner
 from grader.release.file import load_release
+from grader.runtime.sandbox import choose
 from grader.text.escape import to_one_line
 from grader.text.words import count_of, points
 
@@ -42,6 +49,11 @@ LEAST_MB = 200
 CELL_SECONDS = 60.0
 SHARE = 0.6
 """Share of the time for the notebook's cells; the rest is for startup and hidden cases."""
+
+_NO_NETWORK = (
+    "Your code communicates between processes over 127.0.0.1, which is not possible in this "
+    "autograder. No points are deducted; your instructor grades this part elsewhere."
+)
 
 log = logging.getLogger("grader.gradescope")
 log.addHandler(logging.NullHandler())
@@ -226,3 +238,36 @@ def _read_json(path: Path, fix: str) -> Mapping[str, Any]:
     if not isinstance(data, dict):
         raise SetupError("the file is missing or is not JSON", where=str(path), fix=fix)
     return data
+
+
+def has_loopback(sandbox: str) -> bool:
+    """Returns whether student code in the sandbox *sandbox* can use 127.0.0.1.
+
+    Without a network of its own it can't, because it would be the whole container's.
+    """
+    plan = choose(sandbox).sandbox.plan(loopback=True)
+    return plan["loopback"] or plan["filter"] is None
+
+
+def leave_open(result: Result, release: Release) -> Result:
+    """Returns *result* with code parts left open that may have lost points without a network."""
+    feedback, needing = result.feedback, network_problems(release)
+    problems = tuple(
+        replace(p, parts=tuple(map(_leave_part_open, p.parts))) if p.id in needing else p
+        for p in feedback.problems
+    )
+    lost = sum(p.points for p in feedback.problems) - sum(p.points for p in problems)
+    feedback = replace(
+        feedback,
+        problems=problems,
+        score=round(feedback.score - lost, 6),
+        complete=feedback.complete and problems == feedback.problems,
+    )
+    return replace(result, feedback=feedback)
+
+
+def _leave_part_open(part: ShownPart) -> ShownPart:
+    judged = part.kind == "code" and part.verdict is not Verdict.ABSENT
+    if not judged or part.points is None or part.points >= part.max_points:
+        return part
+    return replace(part, points=None, verdict=Verdict.UNSETTLED, why=_NO_NETWORK, look_at="")
