@@ -25,9 +25,6 @@ from grader.notebook import Notebook
 
 FILE = "assignment.json"
 """File with the assignment in a results folder. **Secret**: it contains hidden tests."""
-MAX_FILES = 1_000
-MAX_BYTES = 200_000_000
-"""Total size limit of the files next to the notebooks."""
 
 _NOT_COPIED = (".ipynb_checkpoints", "__pycache__")
 
@@ -61,20 +58,10 @@ def load_assignment(path: Path) -> Assignment:
 
 def _other_files(folder: Path) -> Iterator[tuple[str, bytes]]:
     """Yields the files next to the notebooks, which nbgrader copies to every submission."""
-    size = count = 0
     for path in sorted(folder.rglob("*")):
         inside = path.relative_to(folder)
         if not path.is_file() or path.suffix == ".ipynb" or set(inside.parts) & {*_NOT_COPIED}:
             continue
-        size += path.stat().st_size
-        count += 1
-        if size > MAX_BYTES or count > MAX_FILES:
-            raise SetupError(
-                f"there are more than {MAX_FILES:,} files or {MAX_BYTES / 1e6:.0f} MB next to the "
-                "notebooks",
-                where=str(folder),
-                fix="remove files that the notebooks don't read",
-            )
         yield inside.as_posix(), path.read_bytes()
 
 
