@@ -39,7 +39,7 @@ from grader.release.rendering import Notebooks
 from grader.release.roster import load_roster
 from grader.release.versions import of_version, sample_student, shared_version, versions_of
 from grader.text.spreadsheet import csv_line
-from grader.text.words import count_of
+from grader.text.words import count_of, join_names
 
 TEMPLATE, STUDENTS, INSTRUCTOR, BUNDLE = "student-template", "students", "instructor", "classroom50"
 ROSTER = "roster.csv"
@@ -133,9 +133,8 @@ def _unlisted_notes(roster: Path, release: Release) -> Iterator[str]:
     listed = {student.id for student in load_roster(roster)}
     new = [name for name in release.students if name not in listed]
     if new:
-        names = ", ".join(new[:5]) + (", …" if len(new) > 5 else "")
         who = count_of(len(new), "student has", "students have")
-        yield f"{who} no line in instructor/{ROSTER}: {names}"
+        yield f"{who} no line in instructor/{ROSTER}: {join_names(new, most=5)}"
 
 
 def course_of(release: Release, options: ClassroomOptions) -> ClassroomCourse:
