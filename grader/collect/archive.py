@@ -99,7 +99,6 @@ def _duplicate_remarks(listed: list[zipfile.ZipInfo]) -> Iterator[Entry]:
 
 
 def _member_entry(info: zipfile.ZipInfo, name: PurePosixPath, path: Path) -> Entry:
-    """Returns the notebook *info*, or a remark on why the member is not read."""
     if name.is_absolute() or ".." in name.parts or name.parts[0][1:2] == ":":
         return make_remark("warning", name, "not read: the path leads out of the zip")
     if not is_notebook(name):
@@ -121,7 +120,6 @@ def read_member(path: Path, member: str) -> bytes:
 
 
 def _read_info(archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> bytes:
-    """Returns the bytes of one member. Raises SubmissionError."""
     if stat.S_ISLNK(info.external_attr >> 16):
         raise link_error()
     if info.flag_bits & _ENCRYPTED:

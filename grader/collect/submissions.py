@@ -294,7 +294,6 @@ def _read_contents(entry: NotebookFile, remaining: int) -> _FileContents:
 
 
 def _is_theirs(student: str, contents: _FileContents, look: OwnerCheck | None) -> bool:
-    """Returns whether the notebook can be the student's, according to *look*."""
     if contents.readable is None or look is None:
         return True
     try:
@@ -310,7 +309,6 @@ def _is_theirs(student: str, contents: _FileContents, look: OwnerCheck | None) -
 
 
 def _fit_of(student: str, contents: _FileContents, fit: ExamFit | None) -> int:
-    """Returns how well the notebook fits the exam, according to *fit*."""
     if contents.readable is None or fit is None:
         return BEST
     try:
@@ -337,7 +335,6 @@ def _iso_time(seconds: float) -> str | None:
 def _choice_notice(
     mine: Sequence[NotebookFile], newest: Attempt, graded: Attempt, newest_counts: bool
 ) -> Notice:
-    """Returns a notice that says which of several notebooks is graded, and why."""
     path, student = graded.submission.path, graded.submission.student
     is_newest = graded is newest
     level: Literal["info", "warning"] = "info"

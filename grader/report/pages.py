@@ -113,7 +113,6 @@ def _truncate(text: str, length: int) -> str:
 
 @lru_cache(maxsize=8)
 def _environment(folders: tuple[Path, ...]) -> Environment:
-    """Returns the environment with the filters and constants of the report pages."""
     filters = {
         "coefficient": format_coefficient,
         "cut": _truncate,

@@ -208,7 +208,6 @@ def _imported_modules(kind: Kind | None, sheet: Sheet | None) -> tuple[str, ...]
 
 
 def _undescribed_line(name: str, raw: Raw, how: str) -> AnswerLine:
-    """Returns the result for an answer if it is unknown how to read it."""
     if _is_blank(raw):
         return AnswerLine(
             name=name, status=AnswerStatus.EMPTY, text="Nothing was filled in.", how=how

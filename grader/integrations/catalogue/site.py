@@ -58,7 +58,6 @@ def write_catalogue(bank: Bank, out: Path, *, keys: bool = True) -> WrittenCatal
 def _render_pages(
     entries: Sequence[CatalogueEntry], templates: tuple[Path, ...], *, keys: bool
 ) -> Iterator[tuple[str, str]]:
-    """Yields the path and the text of each page."""
     environment = _environment(templates)
 
     def page(name: str, **names: object) -> str:
@@ -103,7 +102,6 @@ def _remove_old_pages(out: Path, written: set[Path]) -> None:
 
 @lru_cache(maxsize=8)
 def _environment(folders: tuple[Path, ...]) -> Environment:
-    """Returns the environment that renders the catalogue's templates in *folders*."""
     filters = {
         "coefficient": format_coefficient,
         "counted": count_of,

@@ -245,7 +245,6 @@ def outputs_of(tests: list[dict[str, Any]], score: int | None = None) -> dict[st
 
 
 def _settled_tests(result: Result, scale: int, leave_out: bool) -> list[dict[str, Any]]:
-    """Returns the entries of all settled parts. Raises SetupError as `result_files` does."""
     problems = graded_problems(result, leave_out=leave_out)
     return [
         _test_entry(problem, part, scale) for problem in problems for part in settled_parts(problem)
@@ -253,7 +252,6 @@ def _settled_tests(result: Result, scale: int, leave_out: bool) -> list[dict[str
 
 
 def _final_score(result: Result, tests: list[dict[str, Any]], scale: int) -> int:
-    """Returns the score after the course's deductions."""
     if result.feedback.deduction is None:
         return int(_total(tests, "score"))
     return min(round(result.feedback.score * scale), int(_total(tests, "max-score")))

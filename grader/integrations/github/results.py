@@ -148,7 +148,6 @@ def reporter_files(result: Result, *, leave_out: bool = False) -> Exported:
 
 
 def _deduction_lines(result: Result) -> tuple[str, ...]:
-    """Returns the total after deductions, and the reason; nothing without deductions."""
     feedback = result.feedback
     text = deduction_text(feedback)
     if not text:
@@ -302,7 +301,6 @@ def _near_fraction(points: float) -> Fraction | None:
 
 
 def _common_divisor(numbers: Sequence[Fraction]) -> Fraction:
-    """Returns the greatest common divisor."""
     below = lcm(*(x.denominator for x in numbers))
     return Fraction(gcd(*(int(x * below) for x in numbers)), below)
 

@@ -145,7 +145,6 @@ def _grade(root: Path, how: RunSettings, metadata: Mapping[str, Any]) -> Autogra
 
 
 def _named_students(submission: Path) -> Iterator[str]:
-    """Yields the students that the submitted notebooks name."""
     for path in [*submission.rglob("*.ipynb")][:20]:
         with suppress(GraderError, OSError):
             yield read_owner(notebook.read(read_file(path))).student
@@ -158,7 +157,6 @@ def _notes(best: GradedSubmission, students: Sequence[str]) -> Iterator[str]:
 
 
 def _total_sentence(best: GradedSubmission) -> str:
-    """Returns the total, and why parts are open, if any are."""
     shown = best.result.feedback
     total = f"{shown.student.id}: {points(shown.score)} of {points(shown.max_score)} points"
     parts = [part for problem in shown.problems for part in problem.parts if part.points is None]
@@ -183,7 +181,6 @@ def find_submitters(students: Mapping[str, Student], metadata: Mapping[str, Any]
 
 
 def _submitter_names(metadata: Mapping[str, Any]) -> str:
-    """Returns the e-mails or user numbers of all submitters, for a message."""
     shown = (
         _fold_text(u.get("email")) or f"user {_fold_text(u.get('id'))}"
         for u in _list_users(metadata)
@@ -218,7 +215,6 @@ def _ungraded_output(sentence: str, metadata: Mapping[str, Any]) -> AutograderOu
 
 
 def _load_settings(source: Path) -> RunSettings:
-    """Returns the settings in the folder *source*. Raises SetupError if they can't be read."""
     path, fix = source / SETTINGS, "upload the zip that `grader classroom gradescope` writes"
     data = _read_json(path, fix)
     try:
@@ -230,7 +226,6 @@ def _load_settings(source: Path) -> RunSettings:
 
 
 def _read_json(path: Path, fix: str) -> Mapping[str, Any]:
-    """Returns the JSON object in *path*. Raises SetupError with *fix* if there is none."""
     try:
         data = json.loads(path.read_bytes())
     except (OSError, ValueError):

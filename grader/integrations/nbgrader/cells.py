@@ -69,7 +69,6 @@ def _read_points(about: Mapping[str, object]) -> float | None:
 
 
 def _require_consistent(cell: SourceCell, where: str) -> None:
-    """Raises SetupError if the type of *cell* does not fit its other metadata."""
     if cell.task and cell.type != "markdown":
         what = f"the task '{cell.grade_id}' is not a Markdown cell"
     elif cell.type == "markdown" and not cell.task and cell.grade != cell.solution:

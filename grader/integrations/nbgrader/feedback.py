@@ -56,7 +56,6 @@ class GradedAssignment(ResultSource):
                 yield evidence
 
     def _iter_problems(self, row: Row) -> Iterator[ShownProblem]:
-        """Yields one problem per notebook that has marks in *row*, with the marks as parts."""
         for number, notebook in enumerate(self.assignment.notebooks, 1):
             parts = [_shown_part(mark) for mark in row.marks if mark.problem == notebook.name]
             if parts:
@@ -78,7 +77,6 @@ def graded_assignment(book: Gradebook) -> GradedAssignment:
 
 
 def _shown_part(mark: Mark) -> ShownPart:
-    """Returns what a student sees of *mark*."""
     return ShownPart(
         id=mark.part,
         name=mark.name,

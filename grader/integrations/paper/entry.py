@@ -150,7 +150,6 @@ class _SheetPoints:
 
     @cached_property
     def _last_points(self) -> Mapping[tuple[object, object], object]:
-        """The last points on the sheet, by student and mark."""
         details = (a.detail for a in self._book.audit() if a.who == BY and "name" in a.detail)
         return {(detail["student"], detail["name"]): detail.get("points") for detail in details}
 
@@ -196,7 +195,6 @@ _NO_VALUE: Raw = {"t": "none"}
 
 
 def _plan_value(written: list[tuple[str, str]]) -> Raw:
-    """Returns the values of a plan by the names of its choices."""
     if not any(value for _, value in written):
         return _NO_VALUE
     return {"t": "dict", "v": [[_text_value(name), _text_value(value)] for name, value in written]}

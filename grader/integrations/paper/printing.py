@@ -290,7 +290,6 @@ def place_of(name: str, key: Key) -> AnswerPlace:
 
 
 def _wrong_reasons(key: TrueFalseKey) -> Iterator[PrintedMistake]:
-    """Yields each wrong reason for the right answer."""
     kind = kinds.find(key.part.kind)
     for choice in key.choices:
         judged = kind.judge((key.right, choice.letter), key)
@@ -300,7 +299,6 @@ def _wrong_reasons(key: TrueFalseKey) -> Iterator[PrintedMistake]:
 
 
 def _printed_mistakes(key: Key) -> Iterator[PrintedMistake]:
-    """Yields known wrong answers with their partial credit."""
     if isinstance(key, TrueFalseKey) and key.choices:
         yield from _wrong_reasons(key)
         return

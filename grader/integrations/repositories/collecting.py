@@ -202,7 +202,6 @@ def _collect_one(
 
 
 def _describe_notebook(notebook: FetchedNotebook, entry: CollectedEntry) -> str:
-    """Returns what was collected, when it was committed and pushed, and what was left out."""
     text = f"{one_line(notebook.path, 80)} of {entry.committed}"
     if entry.pushed:
         text += f", pushed {entry.pushed}"
@@ -249,7 +248,6 @@ def _sha256(data: bytes) -> str:
 
 
 def _read_state(out: Path) -> dict[str, CollectedEntry]:
-    """Returns the entries of earlier runs by student. Raises SetupError if they can't be read."""
     try:
         data = json.loads((out / STATE).read_bytes())
         return {str(student): CollectedEntry(**entry) for student, entry in data.items()}

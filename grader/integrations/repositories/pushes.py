@@ -84,7 +84,6 @@ def _iter_objects(text: str, path: Path) -> Iterator[tuple[int, Mapping[str, Any
 
 
 def _log_error(path: Path, line: int) -> SetupError:
-    """Returns the error for a file that is not GitHub's record of a repository."""
     return SetupError(
         "this is not what GitHub's API answers about a repository's pushes",
         where=Location(str(path), line),
@@ -141,7 +140,6 @@ def time_of_push(git: Git, log: PushLog, commit: str) -> datetime | None:
 
 
 def _has_commit(git: Git, commit: str) -> bool:
-    """Returns whether git finds *commit* in the repository."""
     try:
         git.run("cat-file", "-e", f"{commit}^{{commit}}")
     except GitError:

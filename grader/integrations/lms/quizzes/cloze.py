@@ -120,7 +120,6 @@ def _item_with_gaps(item: Item, marks: Iterator[str]) -> str:
 
 
 def _number_gap(item: NumberItem, mark: str) -> str:
-    """Returns the gap for a number, with an answer for each accepted or mistaken range."""
     answers = (
         (found.share, f"{exact_text(value)}:{exact_text(width)}", found.feedback)
         for found in item.ranges

@@ -135,7 +135,6 @@ def _answers(item: Item) -> Iterator[MoodleAnswer]:
 
 
 def _option_answers(item: ChoiceItem) -> Iterator[MoodleAnswer]:
-    """Yields the options of a choice as answers, with what choosing each earns."""
     if _is_true_false(item):
         for choice in item.choices:
             yield _answer(float(choice.right), choice.id, choice.feedback)
