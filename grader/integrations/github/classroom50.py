@@ -177,22 +177,16 @@ def result_files(
         notes.append("the score is after deductions, and the tests add up to the points before")
     if scale != 1:
         notes.append(f"Classroom 50 supports only integers: {scale} of its points are 1 exam point")
-    exact = sum(Fraction(test["points"]) for test in tests)
-    if taken:
-        exact = Fraction(result.feedback.score)
+    feedback = result.feedback
+    exact = Fraction(feedback.score) if taken else sum(Fraction(t["points"]) for t in tests)
     if abs(Fraction(score, scale) - exact) > Fraction(1, 10**5):
         notes.append(f"rounded to 1/{scale} of a point; the field `points` of each test is exact")
-    paragraphs = []
-    if scale != 1:
-        paragraphs.append(f"In Classroom 50: {score}/{most}, where 1 point counts as {scale}.")
-    if taken:
-        paragraphs.append(taken)
-    if result.feedback.refusal:
-        paragraphs.append(result.feedback.refusal)
-    paragraphs += [f"Warning: {text}." for text in result.feedback.warnings]
-    earned = result.feedback.score if taken else round(_total(tests, "points"), 6)
+    scaled = f"In Classroom 50: {score}/{most}, where 1 point counts as {scale}."
+    warnings = [f"Warning: {text}." for text in feedback.warnings]
+    paragraphs = filter(None, ("" if scale == 1 else scaled, taken, feedback.refusal, *warnings))
+    earned = feedback.score if taken else round(_total(tests, "points"), 6)
     worth = round(_total(tests, "max-points"), 6)
-    title = f"{result.feedback.title}: {points(earned)} of {points(worth)} points"
+    title = f"{feedback.title}: {points(earned)} of {points(worth)} points"
     rows = part_rows(graded_problems(result, leave_out=leave_out))
     body = markdown_summary(title, paragraphs, PART_COLUMNS, rows)
     return Exported(files={RESULT: text, BODY: body.encode()}, notes=tuple(notes))
