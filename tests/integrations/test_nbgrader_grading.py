@@ -150,8 +150,6 @@ def test_locked_cells_come_from_the_source_and_the_last_of_two_counts() -> None:
         ([a_cell("x", "a b", grade=True, points=1.0)], "odd grade_id"),
         ([a_cell("x", "t", grade=True, points=-1.0)], "is worth -1.0 points"),
         ([a_cell("x", "t", grade=True, points=10**400)], "is worth 1000"),
-        ([a_cell("x", "t", kind="markdown", grade=True, points=1.0)], "only one of graded"),
-        ([a_cell("x", "t", task=True, points=1.0)], "not a Markdown cell"),
     ],
 )
 def test_a_source_that_nbgrader_would_not_take_is_refused(

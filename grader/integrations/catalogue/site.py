@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, partial
 from pathlib import Path
-from typing import TYPE_CHECKING, get_args
+from typing import get_args
 
 from grader.bank.folders import Bank
 from grader.errors import SpecError
@@ -23,9 +23,6 @@ from grader.model import Level
 from grader.report.pages import format_coefficient, format_percent
 from grader.text.templates import html_environment, render_template
 from grader.text.words import count_of, kind_words, part_letter
-
-if TYPE_CHECKING:
-    from jinja2 import Environment
 
 MADE_BY = '<meta name="generator" content="grader catalogue">'
 """What tells a page of the catalogue from any other."""
@@ -100,16 +97,14 @@ def _remove_old_pages(out: Path, written: set[Path]) -> None:
                 path.unlink()
 
 
-@lru_cache(maxsize=8)
-def _environment(folders: tuple[Path, ...]) -> Environment:
-    filters = {
-        "coefficient": format_coefficient,
-        "counted": count_of,
-        "figure_svg": figure_svg,
-        "letter": lambda place: part_letter(place - 1),
-        "percent": format_percent,
-        "extra_search_words": extra_search_words,
-        "title_words": title_words,
-        "topic_words": topic_words,
-    }
-    return html_environment(folders, filters)
+_FILTERS = {
+    "coefficient": format_coefficient,
+    "counted": count_of,
+    "figure_svg": figure_svg,
+    "letter": lambda place: part_letter(place - 1),
+    "percent": format_percent,
+    "extra_search_words": extra_search_words,
+    "title_words": title_words,
+    "topic_words": topic_words,
+}
+_environment = lru_cache(maxsize=8)(partial(html_environment, filters=_FILTERS))

@@ -54,9 +54,7 @@ def source_cell(cell: Cell, where: str) -> SourceCell | None:
             where=where,
             fix="give it a number of at least 0",
         )
-    managed = SourceCell(grade_id=name, type=cell.type, source=cell.source, points=points, **flags)
-    _require_consistent(managed, where)
-    return managed
+    return SourceCell(grade_id=name, type=cell.type, source=cell.source, points=points, **flags)
 
 
 def _read_points(about: Mapping[str, object]) -> float | None:
@@ -66,16 +64,6 @@ def _read_points(about: Mapping[str, object]) -> float | None:
     except (TypeError, ValueError, OverflowError):
         return None
     return points if 0 <= points < float("inf") else None
-
-
-def _require_consistent(cell: SourceCell, where: str) -> None:
-    if cell.task and cell.type != "markdown":
-        what = f"the task '{cell.grade_id}' is not a Markdown cell"
-    elif cell.type == "markdown" and not cell.task and cell.grade != cell.solution:
-        what = f"the Markdown cell '{cell.grade_id}' is only one of graded and solution"
-    else:
-        return
-    raise SetupError(what, where=where, fix="run `nbgrader validate` on the source notebook")
 
 
 def cell_checksum(cell: SourceCell) -> str:

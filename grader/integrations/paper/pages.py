@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from functools import lru_cache
+from functools import lru_cache, partial
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from grader.figures import draw_once, figure_svg
 from grader.model import Student
@@ -13,9 +12,6 @@ from grader.model.printed import AnswerForm, PrintedExam
 from grader.text.spreadsheet import csv_line, escape_cell
 from grader.text.templates import html_environment, render_template
 from grader.text.words import points
-
-if TYPE_CHECKING:
-    from jinja2 import Environment
 
 SHEET = "answers.csv"
 HEAD = ("student", "name", "version", "check")
@@ -48,6 +44,5 @@ def _points(number: float) -> str:
     return f"{shown} {'point' if shown == '1' else 'points'}"
 
 
-@lru_cache(maxsize=8)
-def _environment(folders: tuple[Path, ...]) -> Environment:
-    return html_environment(folders, {"figure_svg": figure_svg, "points": _points})
+_FILTERS = {"figure_svg": figure_svg, "points": _points}
+_environment = lru_cache(maxsize=8)(partial(html_environment, filters=_FILTERS))
