@@ -7,14 +7,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from grader.errors import Location, SpecError, SpecErrors
+from grader.integrations.paper.pages import HEAD
 from grader.model import Student
 from grader.model.printed import POINTS, AnswerForm, AnswerPlace
 from grader.registry import suggest
 from grader.release.roster import id_problem
 from grader.text.csv_table import table_rows
 from grader.text.spreadsheet import unescape_cell
-
-_PEOPLE = ("student", "name", "version", "check")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,7 +64,7 @@ class _Sheet:
 
     def header_errors(self) -> Iterator[SpecError]:
         """Yields errors for unknown, duplicate, or missing columns."""
-        known = {*_PEOPLE, *(name for places in self.places.values() for name in places)}
+        known = {*HEAD, *(name for places in self.places.values() for name in places)}
         for name in self.columns:
             if name and name not in known:
                 fix = suggest(name, known, "restore the first line")
@@ -100,7 +99,7 @@ class _Sheet:
         """Returns the row with these cells, without checking them."""
         named = self._cells(cells)
         student, name = (unescape_cell(named.get(key, "")) for key in ("student", "name"))
-        answers = {k: v for k, v in named.items() if k and k not in _PEOPLE and v}
+        answers = {k: v for k, v in named.items() if k and k not in HEAD and v}
         version = named.get("version", "").upper() or None
         return TypedRow(student=Student(id=student, name=name), version=version, answers=answers)
 
