@@ -69,7 +69,9 @@ def iter_members(path: Path, budget: FileQuota) -> Iterator[Entry]:
         listed = _open_archive(path).members
     except Exception as error:  # the library raises many kinds of exceptions
         raise SetupError(
-            "the zip can't be read", where=str(path), fix="download it or create it again"
+            "the zip is damaged or incomplete",
+            where=str(path),
+            fix="download it or create it again",
         ) from error
     # If several entries have the same name, the last one is used, as when a zip is unpacked.
     last = {info.filename: info for info in listed}

@@ -26,11 +26,8 @@ def _iter_path(path: Path, budget: FileQuota) -> Iterator[Entry]:
     elif path.is_file() and path.suffix.casefold() == ".ipynb":
         file = path.resolve()
         yield NotebookFile(name=PurePosixPath(path.name), path=str(file), time=file.stat().st_mtime)
-    elif path.is_file() and zipfile.is_zipfile(path):
+    elif path.is_file() and (zipfile.is_zipfile(path) or path.suffix.casefold() == ".zip"):
         yield from iter_members(path, budget)
-    elif path.is_file() and path.suffix.casefold() == ".zip":
-        fix = "download it or create it again"
-        raise SetupError("the zip is damaged or incomplete", where=str(path), fix=fix)
     elif path.exists():
         raise SetupError(
             "this is not a folder, a zip or a notebook",

@@ -107,12 +107,6 @@ def write_exported(exported: Exported, out: Path) -> list[Path]:
         # The last component is not resolved, because it is replaced even if it is a link.
         if target.name == ".." or not target.parent.resolve().is_relative_to(out.resolve()):
             raise SetupError(f"'{name}' would be written outside '{out}'", fix="rename it")
-        if _is_blocked(target):
-            raise SetupError(
-                "a folder is in the place of a file to write",
-                where=str(target),
-                fix="rename or remove the folder, or choose another output folder",
-            )
         write_atomic(target, data)
         written.append(target)
     return written
@@ -123,7 +117,7 @@ def move_folders_aside(exported: Exported, out: Path) -> list[str]:
     notes = []
     for name in exported.files:
         target = out / name
-        if _is_blocked(target):
+        if target.is_dir() and not target.is_symlink():
             moved = target.with_name(f"{target.name}.moved")
             for number in count(2):
                 if not os.path.lexists(moved):
@@ -135,7 +129,3 @@ def move_folders_aside(exported: Exported, out: Path) -> list[str]:
                 raise make_write_error(error, target) from error
             notes.append(f"the folder '{name}' was renamed to '{moved.name}'")
     return notes
-
-
-def _is_blocked(target: Path) -> bool:
-    return target.is_dir() and not target.is_symlink()

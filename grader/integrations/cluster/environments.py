@@ -40,11 +40,6 @@ class Worker:
     has_cuda: bool = False
     packages: tuple[str, ...] = ()
 
-    @property
-    def is_special(self) -> bool:
-        """Whether the worker should be left to the tasks that need what it declares."""
-        return GPU in self.resources or QUIET in self.resources
-
     def differences(self, wanted: Mapping[str, str]) -> tuple[str, ...]:
         """Returns what is wrong with the worker for a machine with the versions *wanted*."""
         if self.error:
@@ -152,7 +147,8 @@ def choose_workers(workers: Iterable[Worker], needs: WorkerNeeds) -> dict[str, A
     quiet = [worker for worker in fit if QUIET in worker.resources]
     if needs.quiet and quiet:
         return _restrict_to(_with_packages(quiet, needs), all_workers) | {"resources": {QUIET: 1}}
-    usual = [worker for worker in fit if not worker.is_special]
+    # The others are left to the tasks that need what they declare.
+    usual = [worker for worker in fit if not {GPU, QUIET} & worker.resources.keys()]
     able = _with_packages(usual or fit, needs)
     restriction = _restrict_to(able, all_workers)
     all_fit = len(fit) == len(all_workers)

@@ -17,7 +17,7 @@ from concurrent.futures import CancelledError, Future, InvalidStateError
 from dataclasses import dataclass, replace
 from typing import Any, ParamSpec, TypeVar
 
-from grader.errors import GraderError, SetupError
+from grader.errors import SetupError
 from grader.integrations.cluster.connections import Connection, connect, start_local
 from grader.integrations.cluster.environments import (
     Worker,
@@ -214,7 +214,9 @@ class DaskExecutor(RemoteExecutor):
         except (CancelledError, asyncio.CancelledError, OSError):
             error = _lost_scheduler_error()
         except Exception as raised:  # noqa: BLE001  # raised by the task
-            error = _translate_death(raised) or raised
+            error = raised
+            if type(raised).__name__ == "KilledWorker":
+                error = WorkersDiedError("every worker that ran this notebook died")
         pending = self._pending.get(key)
         if pending is not None and pending.task is task:  # not sent to other workers meanwhile
             self._settle(key, pending, result, error)
@@ -229,7 +231,11 @@ class DaskExecutor(RemoteExecutor):
                 self._send(key, pending, choose_workers(self._known.values(), pending.needs))
                 return
             except SetupError:
-                error = _no_worker_error(error)
+                error = SetupError(
+                    f"no worker is left that can run notebooks; the last one said: {error.what}",
+                    where=error.where,
+                    fix=f"{error.fix or 'repair its machine'}; then {_CONTINUE}",
+                )
         with contextlib.suppress(InvalidStateError):  # it was cancelled meanwhile
             if error is None:
                 pending.future.set_result(result)
@@ -258,21 +264,6 @@ def _run_on_worker(fn: Callable[..., T], *args: Any, **kwargs: Any) -> T:
     except WorkerFaultError as error:
         address = importlib.import_module("distributed").get_worker().address
         raise WorkerFaultError(error.what, where=address, fix=error.fix) from None
-
-
-def _no_worker_error(error: GraderError) -> SetupError:
-    return SetupError(
-        f"no worker is left that can run notebooks; the last one said: {error.what}",
-        where=error.where,
-        fix=f"{error.fix or 'repair its machine'}; then {_CONTINUE}",
-    )
-
-
-def _translate_death(error: Exception) -> GraderError | None:
-    """Returns a WorkersDiedError if *error* is Dask's error about dead workers; None otherwise."""
-    if type(error).__name__ == "KilledWorker":
-        return WorkersDiedError("every worker that ran this notebook died")
-    return None
 
 
 def _lost_scheduler_error() -> SetupError:

@@ -67,6 +67,11 @@ def is_asked_by_option(item: Item) -> bool:
     return isinstance(item, ChoiceItem) and item.several and item.rule == "each-option"
 
 
+def is_true_false(item: ChoiceItem) -> bool:
+    """Returns whether a choice is between True and False."""
+    return {choice.id for choice in item.choices} == {"true", "false"} and not item.shuffle
+
+
 def option_shares(item: ChoiceItem) -> list[tuple[ChoiceOption, float]]:
     """Returns each option with the share that choosing it adds or deducts.
 
