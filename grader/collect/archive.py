@@ -46,8 +46,7 @@ class _Archive:
         self.members = self._zip.infolist()
 
     def read(self, member: str) -> bytes:
-        """Returns the bytes of *member*. Raises SubmissionError, or any exception of the
-        library."""
+        """Returns the bytes of *member*. Raises SubmissionError, or any exception of zipfile."""
         with self._lock:
             return _read_info(self._zip, self._zip.getinfo(member))
 
@@ -63,8 +62,7 @@ def _open_archive(path: Path) -> _Archive:
 
 
 def iter_members(path: Path, budget: FileQuota) -> Iterator[Entry]:
-    """Yields everything in the zip at *path*, sorted by name. Raises SetupError if it is
-    damaged."""
+    """Yields everything in the zip, sorted by name. Raises SetupError if it is damaged."""
     try:
         listed = _open_archive(path).members
     except Exception as error:  # the library raises many kinds of exceptions

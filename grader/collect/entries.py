@@ -136,8 +136,7 @@ class FileQuota:
         """Why not all files of a student were examined, by student; shown to the student."""
 
     def admit(self, name: PurePosixPath) -> bool:
-        """Counts *name*, and returns whether to examine it. Raises SetupError if there are too
-        many."""
+        """Counts *name*, and returns whether to examine it. Raises SetupError beyond MAX_FILES."""
         whose = self._owner(name)
         self._seen[whose] += 1
         if whose is None and self._seen[whose] > MAX_FILES:

@@ -86,8 +86,7 @@ def _file_entry(entry: os.DirEntry[str], name: PurePosixPath) -> Entry:
 
 
 def read_file(path: Path) -> bytes:
-    """Returns the bytes of a regular file. Raises SubmissionError, or OSError if it can't be
-    opened."""
+    """Returns the bytes of a regular file. Raises SubmissionError or OSError."""
     if not stat.S_ISREG(path.lstat().st_mode):  # just opening a device may have side effects
         raise file_type_error()
     with os.fdopen(os.open(path, _FLAGS), "rb") as file:

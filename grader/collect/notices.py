@@ -26,8 +26,7 @@ class Notices:
         self._notices.append(replace(notice, student=owner or ""))
 
     def all(self) -> tuple[Notice, ...]:
-        """Returns the notices in order. If there are too many, the last one counts those
-        omitted."""
+        """Returns the notices in order. If there are too many, the last one counts the rest."""
         # Sorted, warnings come first, and every student's first one before anyone's second.
         ranked: list[tuple[bool, int, int, Notice]] = []
         turns: Counter[tuple[str, bool]] = Counter()

@@ -78,8 +78,7 @@ class PlatformPeople:
     """Finds students by what a platform knows about them."""
 
     def __init__(self, known: Mapping[str, Student], users: Mapping[str, str]):
-        """Looks for the students *known*. *users* maps user numbers to ids, maybe of one
-        platform."""
+        """Looks for the students *known*. *users* maps a platform's user numbers to ids."""
         self._known = known
         self._users = users
         self._platform = users.platform if isinstance(users, UserNumbers) else ""
@@ -89,8 +88,7 @@ class PlatformPeople:
                 self._names.setdefault(form, set()).add(student.id)
 
     def find(self, who: PlatformSender) -> str | None:
-        """Returns the student's id by the user number, by an equal id, or by a unique name, or
-        None."""
+        """Returns the student's id by the number, by an equal id, or by a unique name, or None."""
         if who.unsure:
             return None
         if self._is_numbered(who):

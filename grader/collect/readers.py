@@ -19,8 +19,7 @@ def iter_entries(path: Path, budget: FileQuota) -> Iterator[Entry]:
 
 
 def _iter_path(path: Path, budget: FileQuota) -> Iterator[Entry]:
-    """Yields everything in the folder, zip, or notebook *path*. Raises SetupError for anything
-    else."""
+    """Yields everything in the folder, zip, or notebook *path*. Raises SetupError otherwise."""
     if path.is_dir():
         yield from iter_folder(path, budget)
     elif path.is_file() and path.suffix.casefold() == ".ipynb":

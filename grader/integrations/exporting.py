@@ -20,10 +20,7 @@ from grader.text.words import join_names
 
 
 def class_results(folder: Path, students: Iterable[str] = ()) -> ClassResults:
-    """Returns what students may see of the results in *folder*: all of them, or only *students*.
-
-    Raises SetupError for a student who is not in the release.
-    """
+    """Returns what students may see of the results in *folder*: all of them, or only *students*."""
     with Gradebook.open(folder) as book:
         graded = source_of(book)
         published = is_published(book, graded)
@@ -55,10 +52,7 @@ def class_results(folder: Path, students: Iterable[str] = ()) -> ClassResults:
 
 
 def export_students(exporter: StudentExporter, results: Iterable[Result]) -> Exported:
-    """Returns the files of all students, one folder per student, with a note on each left out.
-
-    Raises SetupError if the format can't represent anybody's result.
-    """
+    """Returns the files of all students, one folder per student, with a note on each left out."""
     files: dict[str, bytes] = {}
     # Most notes are the same for all students.
     notes: dict[str, list[str]] = {}

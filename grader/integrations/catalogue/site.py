@@ -39,7 +39,7 @@ class WrittenCatalogue:
 
 
 def write_catalogue(bank: Bank, out: Path, *, keys: bool = True) -> WrittenCatalogue:
-    """Writes the catalogue of *bank* into *out*, with solutions if *keys*; removes its old pages
+    """Writes the catalogue of *bank* into *out*, with solutions if *keys*; removes old pages
     there."""
     entries, errors = collect_entries(bank)
     written = set()

@@ -118,8 +118,7 @@ def survey_workers(address: str, *, sandbox: str) -> Survey:
 
 
 def _load_cluster(file: Path) -> Any:
-    """Runs *file*, which is the user's own, and returns its variable `cluster`. Raises
-    SetupError."""
+    """Runs *file*, the user's own, and returns its variable `cluster`. Raises SetupError."""
     spec = importlib.util.spec_from_file_location("grader_cluster", file)
     if not file.is_file() or spec is None or spec.loader is None:
         raise SetupError(

@@ -130,8 +130,7 @@ def require_same(workers: Iterable[Worker], *, sandbox: str) -> None:
 
 
 def choose_workers(workers: Iterable[Worker], needs: WorkerNeeds) -> dict[str, Any]:
-    """Returns the arguments of Dask's `submit` for workers that meet *needs*, or raises
-    SetupError."""
+    """Returns the arguments of Dask's `submit` for *needs*. Raises SetupError if no worker fits."""
     all_workers, wanted = list(workers), wanted_environment()
     fit = [worker for worker in all_workers if not worker.differences(wanted)]
     if all_workers and not fit:

@@ -41,8 +41,7 @@ _CONTINUE = "start the cluster again and repeat the command; it continues where 
 
 
 def open_dask(address: str, jobs: int) -> RemoteExecutor:
-    """Returns an executor on the cluster at *address*, or on *jobs* local workers if it is
-    empty."""
+    """Returns an executor on the cluster at *address*, or else on *jobs* local workers."""
     return DaskExecutor(connect(address) if address else start_local(jobs))
 
 
@@ -152,10 +151,8 @@ class DaskExecutor(RemoteExecutor):
     def submit_for(
         self, needs: WorkerNeeds, fn: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs
     ) -> Future[T]:
-        """Returns the future of `fn(*args, **kwargs)` on a worker that meets *needs*.
-
-        Raises SetupError if no worker can, or if the workers differ from this machine.
-        """
+        """Returns the future of the call on a worker that meets *needs*. Raises SetupError if none
+        can."""
         if not self._sandbox:
             self._sandbox = needs.sandbox
             self._connection.wait_for_worker()
@@ -165,8 +162,7 @@ class DaskExecutor(RemoteExecutor):
         return self._submit(needs, where, fn, *args, **kwargs)
 
     def submit(self, fn: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> Future[T]:
-        """Returns the future of `fn(*args, **kwargs)` on any worker. Raises RuntimeError if
-        closed."""
+        """Returns the future of the call on any worker. Raises RuntimeError if closed."""
         return self._submit(None, {}, fn, *args, **kwargs)
 
     def _submit(

@@ -46,10 +46,7 @@ def student_files(
     *,
     check: bool = True,
 ) -> dict[str, bytes]:
-    """Returns the starter files of a student's repository by path, without the notebook.
-
-    *check* says whether to include the GitHub Actions workflow.
-    """
+    """Returns the starter files of a student's repository, with the workflow if *check*."""
     made = _render_files(STUDENT, templates, course=course, student=student, version=version)
     if not check:
         made.pop(CHECK, None)
@@ -65,7 +62,7 @@ def instructor_files(course: ClassroomCourse, templates: tuple[Path, ...]) -> di
 def classroom50_files(
     course: ClassroomCourse, owner: str, templates: tuple[Path, ...], pack: bytes = b""
 ) -> dict[str, bytes]:
-    """Returns the bundle and the assignment's entry, all public. Raises SetupError if it is too
+    """Returns the public bundle and the assignment's entry. Raises SetupError if it is too
     large."""
     files = _render_files("classroom50", templates, course=course, pack=bool(pack), limits=LIMITS)
     entry = json.dumps(_assignment_entry(course, owner), indent=2, ensure_ascii=False)

@@ -25,8 +25,7 @@ def grade_id(cell: Cell) -> str | None:
 
 
 def source_cell(cell: Cell, where: str) -> SourceCell | None:
-    """Returns *cell* with its nbgrader metadata; None without any. Raises SetupError if it is
-    bad."""
+    """Returns *cell* with its nbgrader metadata; None without any. Raises SetupError if invalid."""
     about = cell.metadata.get("nbgrader")
     about = about if isinstance(about, Mapping) else {}
     flags = {name: about.get(name) is True for name in ("grade", "solution", "locked", "task")}

@@ -35,8 +35,7 @@ Settings = Mapping[str, Setting]
 
 
 def load_course(folder: Path) -> CourseConfig:
-    """Reads the settings for *folder* from the nearest enclosing folder with a configuration
-    file."""
+    """Reads the settings for *folder* from the nearest folder with a configuration file."""
     folder = folder.absolute()
     for above in (folder, *folder.parents)[:_ABOVE]:
         files = [above / name for name in _FILES if (above / name).is_file()]
