@@ -220,7 +220,7 @@ def load_submission(submission: Submission) -> bytes:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Attempt:
+class ReadAttempt:
     """One of a student's files as a submission."""
 
     submission: Submission
@@ -236,7 +236,7 @@ def read_attempts(
     notices: Notices,
     look: OwnerCheck | None = None,
     fit: ExamFit | None = None,
-) -> Iterator[Attempt]:
+) -> Iterator[ReadAttempt]:
     """Yields the files in *mine* as attempts, in order, and adds a notice for each problem."""
     remaining = MAX_ATTEMPTS_BYTES
     # The first that is not read stands for all that are older, any of which may be the exam.
@@ -257,7 +257,7 @@ def read_attempts(
             refusal=contents.refusal,
         )
         fits = _fit_of(student, contents, fit)
-        yield Attempt(submission=submission, fit=fits, rejection=rejection)
+        yield ReadAttempt(submission=submission, fit=fits, rejection=rejection)
 
 
 @dataclass(slots=True, kw_only=True)
@@ -333,7 +333,7 @@ def _iso_time(seconds: float) -> str | None:
 
 
 def _choice_notice(
-    mine: Sequence[NotebookFile], newest: Attempt, graded: Attempt, newest_counts: bool
+    mine: Sequence[NotebookFile], newest: ReadAttempt, graded: ReadAttempt, newest_counts: bool
 ) -> Notice:
     path, student = graded.submission.path, graded.submission.student
     is_newest = graded is newest

@@ -22,7 +22,6 @@ from grader.integrations.repositories.git import Git
 
 NAME = "systems-grader"
 VARIABLE = "GRADER_SOURCE"
-OWN_WHEEL = re.compile(r"systems[_.-]grader-[^/]*\.whl", re.IGNORECASE)
 # No user name or token, because students can read the files, and no character that is special
 # in a shell or in YAML.
 _ADDRESS = r"(?:https://|file:///)[\w.~:/%+-]+"
