@@ -155,8 +155,6 @@ def _message_json(text: str, extra: Mapping[str, object], **more: object) -> byt
 class RateRefusal:
     """A submission that exceeds the limit on submissions per period."""
 
-    until: datetime
-    """When the next submission is graded again; has a time zone."""
     submission_times: tuple[str, ...]
     """The times of the submissions that used up the limit."""
     score: float | None
@@ -184,7 +182,6 @@ def rate_refusal(metadata: Mapping[str, Any], *, most: int, minutes: float) -> R
     score = _last_score(metadata)
     limit = f"the limit is {count(most, 'submission')} within {minutes:g} minutes"
     return RateRefusal(
-        until=until,
         submission_times=recent,
         score=score,
         sentence=f"Not graded: {limit}. Submit again after {until.isoformat(timespec='seconds')}."

@@ -120,11 +120,6 @@ def _short_width(value: float, low: float, high: float) -> float:
     return float(f"{width * (1 + 1e-11):.11e}")
 
 
-def _replace_forbidden(text: str) -> str:
-    """Returns *text* with LF line ends, and with U+FFFD in place of characters that XML forbids."""
-    return _FORBIDDEN.sub("\ufffd", text.replace("\r\n", "\n").replace("\r", "\n"))
-
-
 def render_xml(template: str, values: Mapping[str, object]) -> bytes:
     """Returns the document in UTF-8 that one of the package's templates makes of *values*."""
     text = render_template(_environment(), template, **values)
@@ -134,6 +129,8 @@ def render_xml(template: str, values: Mapping[str, object]) -> bytes:
 @lru_cache(maxsize=1)
 def _environment() -> Environment:
     def finalize(value: object) -> object:
-        return _replace_forbidden(value) if type(value) is str else value
+        if type(value) is not str:
+            return value
+        return _FORBIDDEN.sub("\ufffd", value.replace("\r\n", "\n").replace("\r", "\n"))
 
     return make_environment((own_bank() / "templates",), autoescape=True, finalize=finalize)
