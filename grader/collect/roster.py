@@ -83,11 +83,6 @@ class Roster:
             return FileOwner(student=None, among=tuple(alike))
         return FileOwner(student=alike[0]) if alike else None
 
-    def _original_owner(self, name: PurePosixPath) -> str | None:
-        if len(name.stem) > _LONGEST:
-            return None
-        return self.find(PurePosixPath(_SECOND.sub("", name.stem) + name.suffix))
-
     def unknown_notice(self, name: PurePosixPath) -> Notice:
         """Returns a notice about a file that belongs to no known student."""
         owner = self.owner(name)
@@ -99,7 +94,8 @@ class Roster:
             text = (
                 f"neither '{stem}' nor its folder '{display_name(name.parts[-2])}' is on the roster"
             )
-        original = self._original_owner(name)
+        first_name = "" if len(name.stem) > _LONGEST else _SECOND.sub("", name.stem)
+        original = self.find(PurePosixPath(first_name + name.suffix))
         if owner.among:
             listed = " and ".join(f"'{student}'" for student in owner.among)
             text = f"ambiguous name: {listed} differ only in case; rename the file"

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import base64
 import json
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from math import gcd, lcm
 from pathlib import Path
 
 from grader.integrations.base import StudentExporter, option
@@ -282,27 +282,17 @@ def split_into_tests(parts: Sequence[ShownPart]) -> EqualSplit | None:
     scored = [part for part in parts if part.max_points > 0]
     if not scored:
         return None
-    numbers = [_near_fraction(x) for part in scored for x in (part.points or 0.0, part.max_points)]
-    fractions = [x for x in numbers if x is not None]
-    if len(fractions) == len(numbers):
-        step = _common_divisor(fractions)
+    numbers = [x for part in scored for x in (part.points or 0.0, part.max_points)]
+    fractions = [Fraction(x).limit_denominator(_FINEST) for x in numbers]
+    if all(abs(float(f) - x) <= _SAME for f, x in zip(fractions, numbers, strict=True)):
+        below = math.lcm(*(x.denominator for x in fractions))
+        step = Fraction(math.gcd(*(int(x * below) for x in fractions)), below)
         earned, maxima = fractions[::2], fractions[1::2]
         if sum(maxima) / step <= MOST:
             pairs = zip(scored, maxima, earned, strict=True)
             quanta = tuple(EqualTests(p, int(m / step), int(g / step)) for p, m, g in pairs)
             return EqualSplit(step, quanta, exact=True)
     return _round_to_most(scored)
-
-
-def _near_fraction(points: float) -> Fraction | None:
-    """Returns *points* as a simple fraction; None if no such fraction is close enough."""
-    near = Fraction(points).limit_denominator(_FINEST)
-    return near if abs(float(near) - points) <= _SAME else None
-
-
-def _common_divisor(numbers: Sequence[Fraction]) -> Fraction:
-    below = lcm(*(x.denominator for x in numbers))
-    return Fraction(gcd(*(int(x * below) for x in numbers)), below)
 
 
 def _round_to_most(parts: Sequence[ShownPart]) -> EqualSplit:

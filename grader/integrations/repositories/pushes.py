@@ -119,7 +119,9 @@ def find_commit(git: Git, log: PushLog, deadline: datetime) -> str:
     if not before:
         return ""
     commit = before[-1].commit
-    if not _has_commit(git, commit):
+    try:
+        git.run("cat-file", "-e", f"{commit}^{{commit}}")
+    except GitError:  # it is not in the repository
         try:
             git.run("fetch", "--quiet", "--no-tags", "origin", commit)
         except GitError:
@@ -137,11 +139,3 @@ def time_of_push(git: Git, log: PushLog, commit: str) -> datetime | None:
     branch = git.line("symbolic-ref", "HEAD")
     mine = (push.at for push in log.pushes if push.ref == branch and push.commit == commit)
     return next(mine, None)
-
-
-def _has_commit(git: Git, commit: str) -> bool:
-    try:
-        git.run("cat-file", "-e", f"{commit}^{{commit}}")
-    except GitError:
-        return False
-    return True
