@@ -1,6 +1,6 @@
 """Submissions from a folder or zip: who sent each file, which one counts, and what was ignored."""
 
-from grader.collect.names import Notice as Notice
+from grader.collect.entries import Notice as Notice
 from grader.collect.submissions import BEST as BEST
 from grader.collect.submissions import CollectedSubmissions as CollectedSubmissions
 from grader.collect.submissions import ExamFit as ExamFit

@@ -12,14 +12,23 @@ from functools import lru_cache
 from pathlib import Path, PurePosixPath
 
 from grader import notebook
-from grader.collect.entries import Entry, FileQuota, NotebookFile, ignored_file_remark, link_error
-from grader.collect.names import is_ignored, is_notebook, is_too_long, make_remark, storable
+from grader.collect.entries import (
+    Entry,
+    FileQuota,
+    NotebookFile,
+    ignored_file_remark,
+    is_ignored,
+    is_notebook,
+    is_too_long,
+    link_error,
+    make_remark,
+    storable,
+)
 from grader.errors import SetupError, SubmissionError
 
 MEMBER = "//"
 """Separates the path of a zip from the name inside. A path from pathlib contains it only at its
 start, if at all."""
-MAX_MEMBERS = 1_000_000
 
 _ARCHIVES = 4
 """Number of zips kept open: listing a large one again takes longer than reading a member."""
@@ -37,8 +46,7 @@ class _Archive:
         self.members = self._zip.infolist()
 
     def read(self, member: str) -> bytes:
-        """Returns the bytes of *member*. Raises SubmissionError, or any exception of the
-        library."""
+        """Returns the bytes of *member*. Raises SubmissionError, or any exception of zipfile."""
         with self._lock:
             return _read_info(self._zip, self._zip.getinfo(member))
 
@@ -54,25 +62,19 @@ def _open_archive(path: Path) -> _Archive:
 
 
 def iter_members(path: Path, budget: FileQuota) -> Iterator[Entry]:
-    """Yields everything in the zip at *path*, sorted by name. Raises SetupError if it is
-    damaged."""
+    """Yields everything in the zip, sorted by name. Raises SetupError if it is damaged."""
     try:
         listed = _open_archive(path).members
     except Exception as error:  # the library raises many kinds of exceptions
         raise SetupError(
-            "the zip can't be read", where=str(path), fix="download it or create it again"
-        ) from error
-    if len(listed) > MAX_MEMBERS:
-        raise SetupError(
-            f"the zip has more than {MAX_MEMBERS:,} files",
+            "the zip is damaged or incomplete",
             where=str(path),
-            fix="unpack it, and give the folder that contains the submissions",
-        )
+            fix="download it or create it again",
+        ) from error
     # If several entries have the same name, the last one is used, as when a zip is unpacked.
     last = {info.filename: info for info in listed}
     if len(last) < len(listed):
         yield from _duplicate_remarks(listed)
-    folders: set[PurePosixPath] = set()
     for filename in sorted(last):
         name = PurePosixPath(storable(filename.replace("\\", "/")))
         if not name.parts or is_ignored(name) or not budget.admit(name):
@@ -82,14 +84,8 @@ def iter_members(path: Path, budget: FileQuota) -> Iterator[Entry]:
                 budget.record_unexamined(name, "the path of a notebook is too long")
             yield make_remark("warning", name, "not read: the path is too long")
             continue
-        around = list(name.parents)
-        if last[filename].is_dir():
-            around.append(name)
-        else:
+        if not last[filename].is_dir():
             yield _member_entry(last[filename], name, path)
-        # Only these folders matter; keeping all of them could take millions.
-        folders.update(folder for folder in around if is_notebook(folder))
-    yield from sorted(folders)
 
 
 def _duplicate_remarks(listed: list[zipfile.ZipInfo]) -> Iterator[Entry]:
@@ -103,7 +99,6 @@ def _duplicate_remarks(listed: list[zipfile.ZipInfo]) -> Iterator[Entry]:
 
 
 def _member_entry(info: zipfile.ZipInfo, name: PurePosixPath, path: Path) -> Entry:
-    """Returns the notebook *info*, or a remark on why the member is not read."""
     if name.is_absolute() or ".." in name.parts or name.parts[0][1:2] == ":":
         return make_remark("warning", name, "not read: the path leads out of the zip")
     if not is_notebook(name):
@@ -112,10 +107,7 @@ def _member_entry(info: zipfile.ZipInfo, name: PurePosixPath, path: Path) -> Ent
 
 
 def read_member(path: Path, member: str) -> bytes:
-    """Returns the bytes of one member of the zip at *path*.
-
-    Raises SubmissionError if it can't be unpacked, and OSError if the zip can't be opened.
-    """
+    """Returns the bytes of one member of the zip at *path*. Raises SubmissionError or OSError."""
     try:
         return _open_archive(path).read(member)
     except (SubmissionError, OSError):
@@ -128,8 +120,6 @@ def read_member(path: Path, member: str) -> bytes:
 
 
 def _read_info(archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> bytes:
-    """Returns the bytes of one member. Raises SubmissionError if it is a link, encrypted, or too
-    large."""
     if stat.S_ISLNK(info.external_attr >> 16):
         raise link_error()
     if info.flag_bits & _ENCRYPTED:
@@ -151,8 +141,7 @@ def _read_info(archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> bytes:
 
 
 def _member_time(info: zipfile.ZipInfo) -> float:
-    """Returns the member's time in seconds since 1970, assuming UTC since a zip has no time
-    zone."""
+    """Returns the member's time in seconds since 1970, in UTC, since a zip has no time zone."""
     try:
         return datetime(*info.date_time, tzinfo=UTC).timestamp()
     except ValueError:

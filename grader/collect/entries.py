@@ -1,22 +1,86 @@
-"""Files found among submissions, before they are read, and limits on their number."""
+"""Files found among submissions, before they are read: notices on them, and limits."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
+from typing import Literal
 
-from grader.collect.names import Remark, is_ignored, is_notebook, make_notice, make_remark
-from grader.errors import SetupError, SubmissionError
+from grader.errors import SetupError, SubmissionError, one_line
 
 MAX_FILES = 200_000
 """Maximum number of files in a folder or zip that belong to no student."""
 MAX_EACH = 10_000
 """Maximum number of files and folders of one student."""
 
+MAX_LENGTH = 1_000
+"""Maximum characters of a path within a folder or zip."""
+MAX_FOLDERS = 40
+"""Maximum nesting depth of folders."""
+_SHOWN = 160
+_SAID = 400
+_SILENT = {".ipynb_checkpoints", "__MACOSX", "Thumbs.db", "desktop.ini", "times.csv"}
+
 FIX = "hand in the notebook itself"
 _ARCHIVES = (".zip", ".gz", ".tgz", ".tar", ".7z", ".rar")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Notice:
+    """A message to the instructor about one file. It never stops the batch."""
+
+    level: Literal["info", "warning"]
+    """A warning if a student's work may be missing or misread."""
+    path: str
+    """Path within the folder or zip, safe to display."""
+    text: str
+    student: str = ""
+    """The student whose file it is; empty if unknown."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Remark:
+    """A notice with the full path of its file, which determines whose file it is."""
+
+    name: PurePosixPath
+    notice: Notice
+
+
+def make_remark(level: Literal["info", "warning"], name: PurePosixPath, text: str) -> Remark:
+    """Returns a remark with a notice that is safe to print, and the unchanged *name*."""
+    return Remark(name=name, notice=make_notice(level, name, text))
+
+
+def make_notice(level: Literal["info", "warning"], name: PurePosixPath, text: str) -> Notice:
+    """Returns a notice that is safe to print, whatever *name* and *text* contain."""
+    return Notice(level=level, path=display_name(name), text=one_line(text, _SAID))
+
+
+def display_name(name: PurePosixPath | str) -> str:
+    """Returns *name* shortened and escaped for display."""
+    return one_line(str(name), _SHOWN)
+
+
+def storable(text: str) -> str:
+    """Returns *text* with characters replaced that UTF-8 or a database can't store."""
+    return text.encode("utf-8", "replace").decode().replace("\0", "?")
+
+
+def is_notebook(name: PurePosixPath) -> bool:
+    """Returns whether *name* has the extension of a notebook."""
+    return name.suffix.casefold() == ".ipynb"
+
+
+def is_ignored(name: PurePosixPath) -> bool:
+    """Returns whether *name* is hidden or made by a program, so that no notice mentions it."""
+    return any(part in _SILENT or (part[0] == "." and part != "..") for part in name.parts)
+
+
+def is_too_long(name: PurePosixPath) -> bool:
+    """Returns whether the path is longer or deeper than any that a person would make."""
+    return len(str(name)) > MAX_LENGTH or len(name.parts) > MAX_FOLDERS + 1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,8 +97,8 @@ class NotebookFile:
     """Reason not to read it; None if it may be read."""
 
 
-Entry = NotebookFile | Remark | PurePosixPath
-"""A notebook, a remark about another file, or the path of a folder."""
+Entry = NotebookFile | Remark
+"""A notebook, or a remark about another file."""
 
 
 def link_error() -> SubmissionError:
@@ -72,10 +136,7 @@ class FileQuota:
         """Why not all files of a student were examined, by student; shown to the student."""
 
     def admit(self, name: PurePosixPath) -> bool:
-        """Counts *name*, and returns whether to examine it.
-
-        Raises SetupError if there are too many files that belong to no student.
-        """
+        """Counts *name*, and returns whether to examine it. Raises SetupError beyond MAX_FILES."""
         whose = self._owner(name)
         self._seen[whose] += 1
         if whose is None and self._seen[whose] > MAX_FILES:
@@ -110,17 +171,3 @@ class FileQuota:
                 warning = make_notice("warning", PurePosixPath(whose), text)
                 # A name in the student's folder, so that the remark belongs to the student.
                 yield Remark(name=PurePosixPath(whose, "…"), notice=warning)
-
-
-def empty_folder_remarks(
-    folders: Iterable[PurePosixPath], files: Iterable[PurePosixPath]
-) -> Iterator[Remark]:
-    """Yields a remark for each folder that is named like a notebook but contains none."""
-    suspects = [folder for folder in folders if is_notebook(folder) and not is_ignored(folder)]
-    if not suspects:
-        return
-    with_notebooks = {parent for file in files if is_notebook(file) for parent in file.parents}
-    for folder in suspects:
-        if folder not in with_notebooks:
-            text = "a folder that is named like a notebook but contains no notebook"
-            yield make_remark("warning", folder, text)

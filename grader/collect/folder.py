@@ -15,9 +15,13 @@ from grader.collect.entries import (
     error_sentence,
     file_type_error,
     ignored_file_remark,
+    is_ignored,
+    is_notebook,
+    is_too_long,
     link_error,
+    make_remark,
+    storable,
 )
-from grader.collect.names import is_ignored, is_notebook, is_too_long, make_remark, storable
 
 # A link or pipe that appears at the last moment must not be followed or waited for.
 _FLAGS = (
@@ -34,8 +38,6 @@ def iter_folder(root: Path, budget: FileQuota) -> Iterator[Entry]:
     while waiting:
         folder = waiting.pop()
         name = _relative_name(folder, root)
-        if folder != root:
-            yield name
         if is_too_long(name):
             budget.record_unexamined(name / "x", "a folder is nested too deeply")
             yield make_remark("warning", name, "not searched: the path is too long or too deep")
@@ -54,8 +56,7 @@ def iter_folder(root: Path, budget: FileQuota) -> Iterator[Entry]:
 
 
 def _scan_folder(folder: Path, root: Path, budget: FileQuota) -> Iterator[os.DirEntry[str]]:
-    """Yields what is in *folder*, except ignored names, up to the limit for the folder's
-    student."""
+    """Yields what is in *folder*, except ignored names, up to the student's limit."""
     with os.scandir(folder) as entries:
         for entry in entries:
             name = _relative_name(Path(entry.path), root)
@@ -71,7 +72,6 @@ def _relative_name(path: Path, root: Path) -> PurePosixPath:
 
 
 def _file_entry(entry: os.DirEntry[str], name: PurePosixPath) -> Entry:
-    """Returns the notebook *entry*, or a remark on why the file is not read."""
     link = entry.is_symlink()
     if storable(entry.path) != entry.path:
         return make_remark("warning", name, "the file's name is not UTF-8; rename it")
@@ -86,11 +86,7 @@ def _file_entry(entry: os.DirEntry[str], name: PurePosixPath) -> Entry:
 
 
 def read_file(path: Path) -> bytes:
-    """Returns the bytes of a file.
-
-    Raises SubmissionError if it is not a regular file or is larger than a notebook may be, and
-    OSError if it can't be opened.
-    """
+    """Returns the bytes of a regular file. Raises SubmissionError or OSError."""
     if not stat.S_ISREG(path.lstat().st_mode):  # just opening a device may have side effects
         raise file_type_error()
     with os.fdopen(os.open(path, _FLAGS), "rb") as file:

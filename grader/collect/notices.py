@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import replace
 
-from grader.collect.names import Notice, display_name
+from grader.collect.entries import Notice, display_name
 from grader.text.words import count_of
 
 EACH = 20
@@ -13,7 +13,6 @@ EACH = 20
 MOST = 1_000
 """Maximum notices in total, except that the first warning about every student is kept."""
 _NAMED = 5
-"""Maximum students named in the notice about omitted notices."""
 
 
 class Notices:
@@ -27,8 +26,7 @@ class Notices:
         self._notices.append(replace(notice, student=owner or ""))
 
     def all(self) -> tuple[Notice, ...]:
-        """Returns the notices in order. If there are too many, warnings come first, and the last
-        notice counts those omitted."""
+        """Returns the notices in order. If there are too many, the last one counts the rest."""
         # Sorted, warnings come first, and every student's first one before anyone's second.
         ranked: list[tuple[bool, int, int, Notice]] = []
         turns: Counter[tuple[str, bool]] = Counter()

@@ -43,17 +43,14 @@ class PlatformSender:
 
     platform: str
     name: str
-    """The person's name, as the platform writes it."""
     user: str
-    """The platform's user number."""
     late: bool = False
     unsure: bool = False
     """Whether the name is ambiguous: another platform or person may have produced it."""
 
 
 def parse_sender(part: str) -> PlatformSender | None:
-    """Returns the sender according to the name of a file or folder, or None if no platform assigned
-    the name."""
+    """Returns the sender according to the name of a file or folder, or None."""
     if len(part) > _LONGEST:
         return None
     canvas = _CANVAS.match(part)
@@ -81,8 +78,7 @@ class PlatformPeople:
     """Finds students by what a platform knows about them."""
 
     def __init__(self, known: Mapping[str, Student], users: Mapping[str, str]):
-        """Looks for the students *known*, by id. *users* maps a platform's user numbers to ids. If
-        *users* comes from one platform, it is not used for the users of another one."""
+        """Looks for the students *known*. *users* maps a platform's user numbers to ids."""
         self._known = known
         self._users = users
         self._platform = users.platform if isinstance(users, UserNumbers) else ""
@@ -92,8 +88,7 @@ class PlatformPeople:
                 self._names.setdefault(form, set()).add(student.id)
 
     def find(self, who: PlatformSender) -> str | None:
-        """Returns the student's id by the user number, by an id equal to the number or the name, or
-        by a unique name, or None if none of these fits."""
+        """Returns the student's id by the number, by an equal id, or by a unique name, or None."""
         if who.unsure:
             return None
         if self._is_numbered(who):
@@ -147,8 +142,7 @@ def _letters_only(words: Iterable[str]) -> str:
 
 
 def _name_forms(name: str) -> set[str]:
-    """Returns the forms in which platforms write a name: in order, and with the last words
-    first."""
+    """Returns the forms in which platforms write a name, with the last words first or last."""
     words = name.replace(",", " , ").split()
     if "," in words:
         at = words.index(",")

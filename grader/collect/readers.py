@@ -7,41 +7,26 @@ from collections.abc import Iterator
 from pathlib import Path, PurePosixPath
 
 from grader.collect.archive import MEMBER, iter_members, read_member
-from grader.collect.entries import Entry, FileQuota, NotebookFile, empty_folder_remarks
+from grader.collect.entries import Entry, FileQuota, NotebookFile
 from grader.collect.folder import iter_folder, read_file
-from grader.collect.names import Remark
 from grader.errors import SetupError
 
 
-def iter_entries(path: Path, budget: FileQuota) -> Iterator[NotebookFile | Remark]:
-    """Yields the notebooks in *path* and remarks on other files. Raises SetupError if *path* can't
-    be read."""
-    files: list[PurePosixPath] = []
-    folders: list[PurePosixPath] = []
-    for thing in _iter_path(path, budget):
-        if isinstance(thing, PurePosixPath):
-            folders.append(thing)
-            continue
-        if isinstance(thing, NotebookFile):
-            files.append(thing.name)
-        yield thing
-    yield from empty_folder_remarks(folders, files)
+def iter_entries(path: Path, budget: FileQuota) -> Iterator[Entry]:
+    """Yields the notebooks in *path* and remarks on other files."""
+    yield from _iter_path(path, budget)
     yield from budget.overflow_remarks()
 
 
 def _iter_path(path: Path, budget: FileQuota) -> Iterator[Entry]:
-    """Yields everything in the folder, zip, or notebook *path*. Raises SetupError for anything
-    else."""
+    """Yields everything in the folder, zip, or notebook *path*. Raises SetupError otherwise."""
     if path.is_dir():
         yield from iter_folder(path, budget)
     elif path.is_file() and path.suffix.casefold() == ".ipynb":
         file = path.resolve()
         yield NotebookFile(name=PurePosixPath(path.name), path=str(file), time=file.stat().st_mtime)
-    elif path.is_file() and zipfile.is_zipfile(path):
+    elif path.is_file() and (zipfile.is_zipfile(path) or path.suffix.casefold() == ".zip"):
         yield from iter_members(path, budget)
-    elif path.is_file() and path.suffix.casefold() == ".zip":
-        fix = "download it or create it again"
-        raise SetupError("the zip is damaged or incomplete", where=str(path), fix=fix)
     elif path.exists():
         raise SetupError(
             "this is not a folder, a zip or a notebook",
@@ -55,8 +40,7 @@ def _iter_path(path: Path, budget: FileQuota) -> Iterator[Entry]:
 
 
 def read_submission(path: str) -> bytes:
-    """Returns the bytes of the submission at *path*, as in `NotebookFile.path`. Raises
-    SubmissionError for errors that the student can correct, and OSError for others."""
+    """Returns the bytes of the submission at *path*, as in `NotebookFile.path`."""
     at = path.find(MEMBER, 1)
     if at < 0:
         return read_file(Path(path))

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import PurePosixPath
 
-from grader.collect.names import Notice, display_name, is_notebook, make_notice
+from grader.collect.entries import Notice, display_name, is_notebook, make_notice
 from grader.collect.platforms import PlatformPeople, PlatformSender, parse_sender
 from grader.model import Student
 from grader.model.grouping import group_by_key
@@ -28,19 +28,19 @@ _HINTS = 20
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Owner:
+class FileOwner:
     """The owner of a file, according to the outermost part of its path that identifies one."""
 
     student: str | None
     by: PlatformSender | None = None
     """The sender, if a platform assigned the name."""
     copy: bool = False
-    """Whether the file is named like a copy."""
+    """Whether only a name such as "Copy of ada" or "ada (1)" identifies the student."""
     among: tuple[str, ...] = ()
     """Candidates, if their ids differ only in case."""
 
 
-_NOTHING = _Owner(student=None)
+_NOTHING = FileOwner(student=None)
 
 
 class Roster:
@@ -49,77 +49,53 @@ class Roster:
     def __init__(self, known: Mapping[str, Student], users: Mapping[str, str] | None = None):
         """Looks for the students *known*, by id. *users* maps a platform's user numbers to ids."""
         self._hints = _HINTS
-        self._people = PlatformPeople(known, users or {})
+        self.people = PlatformPeople(known, users or {})
         self._exact = {unicodedata.normalize("NFC", student): student for student in known}
         # Ids that differ only in case must match exactly.
         self._folded = group_by_key((text.casefold(), id_) for text, id_ in self._exact.items())
 
     def find(self, name: PurePosixPath) -> str | None:
-        """Returns the student whose file this is, or None if unknown. If a platform assigned the
-        name, the student's own part of it is ignored."""
-        return self._owner(name).student
+        """Returns the student whose file this is, or None if unknown."""
+        return self.owner(name).student
 
-    def platform(self, name: PurePosixPath) -> str | None:
-        """Returns the platform whose name identifies the file's owner, or None if there is none."""
-        by = self._owner(name).by
-        return by.platform if by and not by.unsure else None
-
-    def sender(self, name: PurePosixPath) -> PlatformSender | None:
-        """Returns the sender according to a platform, or None if no platform assigned the name."""
-        return self._owner(name).by
-
-    def is_identified_by_name(self, who: PlatformSender) -> bool:
-        """Returns whether only a name identifies the sender."""
-        return self._people.is_identified_by_name(who)
-
-    def is_copy(self, name: PurePosixPath) -> bool:
-        """Returns whether only a name such as "Copy of ada" or "ada (1)" identifies the student."""
-        return self._owner(name).copy
-
-    def _owner(self, name: PurePosixPath) -> _Owner:
-        """Returns the owner of the file. Outer folders count first, since students may name inner
-        ones."""
+    def owner(self, name: PurePosixPath) -> FileOwner:
+        """Returns the owner by the outermost folder, since students may name inner ones."""
         for part, text in _iter_parts(name):
             owner = self._owner_with_id(text)
             if owner is not None:
                 return owner
             sender = parse_sender(part)
             if sender is not None:
-                return _Owner(student=self._people.find(sender), by=sender)
+                return FileOwner(student=self.people.find(sender), by=sender)
             copy = _COPY.match(text) if len(text) <= _LONGEST else None
             original = self._owner_with_id(copy[1]) if copy and copy[1] != text else None
             if original is not None:
                 return replace(original, copy=True)
         return _NOTHING
 
-    def _owner_with_id(self, text: str) -> _Owner | None:
-        """Returns the student with the id *text*, or all candidates if only case tells them apart.
-        Returns None if there are none."""
+    def _owner_with_id(self, text: str) -> FileOwner | None:
+        """Returns the student with the id *text*, or candidates that differ only in case."""
         text = unicodedata.normalize("NFC", text)
         if (exact := self._exact.get(text)) is not None:
-            return _Owner(student=exact)
+            return FileOwner(student=exact)
         alike = self._folded.get(text.casefold(), [])
         if len(alike) > 1:
-            return _Owner(student=None, among=tuple(alike))
-        return _Owner(student=alike[0]) if alike else None
-
-    def _original_owner(self, name: PurePosixPath) -> str | None:
-        if len(name.stem) > _LONGEST:
-            return None
-        return self.find(PurePosixPath(_SECOND.sub("", name.stem) + name.suffix))
+            return FileOwner(student=None, among=tuple(alike))
+        return FileOwner(student=alike[0]) if alike else None
 
     def unknown_notice(self, name: PurePosixPath) -> Notice:
         """Returns a notice about a file that belongs to no known student."""
-        owner = self._owner(name)
+        owner = self.owner(name)
         if owner.by is not None:
-            return make_notice("warning", name, self._people.explain_failure(owner.by))
+            return make_notice("warning", name, self.people.explain_failure(owner.by))
         stem = display_name(name.stem)
         text = f"'{stem}' is not on the roster"
         if len(name.parts) > 1:
             text = (
                 f"neither '{stem}' nor its folder '{display_name(name.parts[-2])}' is on the roster"
             )
-        original = self._original_owner(name)
+        first_name = "" if len(name.stem) > _LONGEST else _SECOND.sub("", name.stem)
+        original = self.find(PurePosixPath(first_name + name.suffix))
         if owner.among:
             listed = " and ".join(f"'{student}'" for student in owner.among)
             text = f"ambiguous name: {listed} differ only in case; rename the file"

@@ -3,15 +3,23 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Collection, Container, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Literal
 
 from grader import notebook
-from grader.collect.entries import FIX, FileQuota, NotebookFile, error_sentence
-from grader.collect.names import Notice, Remark, display_name, make_notice
+from grader.collect.entries import (
+    FIX,
+    FileQuota,
+    NotebookFile,
+    Notice,
+    Remark,
+    display_name,
+    error_sentence,
+    make_notice,
+)
 from grader.collect.notices import Notices
 from grader.collect.platforms import check_platform
 from grader.collect.readers import iter_entries, read_submission
@@ -46,10 +54,8 @@ class CollectedSubmissions:
     submissions: tuple[Submission, ...]
     """The submission to grade for each student, sorted by student."""
     earlier: tuple[Submission, ...]
-    """All other attempts."""
     notices: tuple[Notice, ...]
     missing: tuple[str, ...]
-    """Students on the roster without a submission."""
     same_exam: Mapping[str, tuple[Submission, ...]] = field(default_factory=dict)
     """For students with several attempts, those that fit the exam as well as the one to grade,
     newest first."""
@@ -79,13 +85,9 @@ def collect(
     """Collects the submissions in *path*: a folder, a zip, or one notebook.
 
     A file belongs to the student whose id is the outermost matching folder in its path, or else the
-    file's name. Files named by Canvas or Moodle belong to the student that the platform names: by
-    *users*, which maps the platform's user numbers to student ids, or by a unique matching name. A
-    file that *look* rejects is graded only if there is no other. Of several files, the newest of
-    those that fit best by *fit* is graded; unless *newest_counts*, a course may count another one.
-
-    Never raises for a single file. Raises SetupError if *path* can't be read, or if *users* comes
-    from a different platform than the files.
+    file's name. *users* maps a platform's user numbers to ids. A file that *look* rejects is graded
+    only if there is no other. Of several files, the newest of those that fit best by *fit* is
+    graded; unless *newest_counts*, a course may count another one.
     """
     roster = Roster(known, users)
     notices = Notices()
@@ -95,75 +97,62 @@ def collect(
     path = Path(path).absolute()
     budget = FileQuota(path, roster.find)
     for entry in iter_entries(path, budget):
-        student = roster.find(entry.name)
+        owner = roster.owner(entry.name)
+        student = owner.student
         if isinstance(entry, Remark):
             notices.add(student, entry.notice)
             continue
         if student is None:
             notices.add(None, roster.unknown_notice(entry.name))
         else:
-            by_name = copies if roster.is_copy(entry.name) else files
+            by_name = copies if owner.copy else files
             by_name.setdefault(student, []).append(entry)
-        if platform := roster.platform(entry.name):
-            platforms.add(platform)
+        if owner.by and not owner.by.unsure:
+            platforms.add(owner.by.platform)
     check_platform(users, platforms)
     _drop_namesakes(files, roster, notices)
     _add_copies(files, copies, notices)
-    attempts: dict[str, tuple[Submission, ...]] = {}
+    submissions: dict[str, list[Submission]] = {}
     same_exam: dict[str, tuple[Submission, ...]] = {}
     for student in dict.fromkeys((*files, *budget.left_out)):
         mine = files.get(student, [])
         mine.sort(key=lambda entry: (entry.time, str(entry.name)), reverse=True)
-        not_theirs: dict[str, Notice] = {}
-        fits: dict[str, int] = {}
         rate = fit if len(mine) > 1 or student in budget.left_out else None
-        found_here = tuple(read_attempts(student, mine, notices, look, not_theirs, rate, fits))
-        attempts[student] = tuple(
-            sorted(
-                found_here,
-                key=lambda submission: (
-                    submission.path in not_theirs,
-                    -fits.get(submission.path, 0),
-                ),
-            )
-        )
-        best = [p for p, fits_so in fits.items() if fits_so == BEST and p not in not_theirs]
-        if student in budget.left_out and not best:
+        attempts = list(read_attempts(student, mine, notices, look, rate))
+        ranked = sorted(attempts, key=lambda attempt: (attempt.rejection is not None, -attempt.fit))
+        submissions[student] = [attempt.submission for attempt in ranked]
+        graded = ranked[0] if ranked else None
+        has_best = any(a.fit == BEST and a.rejection is None for a in attempts)
+        if student in budget.left_out and not has_best:
             unseen = unexamined_submission(student, path, budget.left_out[student])
-            attempts[student] = (unseen, *attempts[student])
+            submissions[student].insert(0, unseen)
+            graded = None
         # It costs nothing if another file is graded, as with the sample in a repository.
-        graded = attempts[student][0].path
-        level: Literal["info", "warning"] = "warning" if graded in not_theirs else "info"
-        for notice in not_theirs.values():
-            notices.add(student, replace(notice, level=level))
-        if len(found_here) > 1:
-            same_exam[student] = tuple(
-                submission
-                for submission in found_here
-                if submission.path not in not_theirs
-                and submission.refusal is None
-                and fits.get(submission.path, 0) == fits.get(graded, 0)
-            )
-        if len(mine) > 1 and graded in fits:
-            notices.add(
-                student, _choice_notice(student, mine, attempts[student], not_theirs, newest_counts)
-            )
-    order = sorted(attempts)
+        level: Literal["info", "warning"] = "warning" if graded and graded.rejection else "info"
+        for attempt in attempts:
+            if attempt.rejection is not None:
+                notices.add(student, replace(attempt.rejection, level=level))
+        same_exam[student] = tuple(
+            attempt.submission
+            for attempt in attempts
+            if attempt.rejection is None
+            and attempt.submission.refusal is None
+            and attempt.fit == (graded.fit if graded else 0)
+        )
+        if len(mine) > 1 and graded:
+            notices.add(student, _choice_notice(mine, attempts[0], graded, newest_counts))
+    order = sorted(submissions)
     return CollectedSubmissions(
-        submissions=tuple(attempts[s][0] for s in order),
-        earlier=tuple(submission for s in order for submission in attempts[s][1:]),
+        submissions=tuple(submissions[s][0] for s in order),
+        earlier=tuple(submission for s in order for submission in submissions[s][1:]),
         notices=notices.all(),
-        missing=tuple(s for s in known if s not in attempts),
+        missing=tuple(s for s in known if s not in submissions),
         same_exam={student: same for student, same in same_exam.items() if len(same) > 1},
     )
 
 
 def unexamined_submission(student: str, path: Path, why: str) -> Submission:
-    """Returns a placeholder for a student's files in *path* that were not examined; its marks stay
-    open.
-
-    It is used if none of the examined files is the exam.
-    """
+    """Returns a placeholder for files that were not examined; its marks stay open."""
     hidden_path = f"{path}/{student}/…"
     return Submission(student=student, path=hidden_path, sha256=_NOTHING, refusal=f"{why}; {FIX}")
 
@@ -171,17 +160,21 @@ def unexamined_submission(student: str, path: Path, why: str) -> Submission:
 def _drop_namesakes(found: dict[str, list[NotebookFile]], roster: Roster, notices: Notices) -> None:
     """Removes files of several platform users whose names all match the same student.
 
-    On some platforms, users choose their names, so the newest file could be another student's.
+    Users may choose their names, so the newest file could be another student's.
     """
     for student, files in list(found.items()):
-        senders = [(entry, roster.sender(entry.name)) for entry in files] if len(files) > 1 else []
+        senders = [(e, roster.owner(e.name).by) for e in files] if len(files) > 1 else []
         numbers: dict[str, set[str]] = {}
         for _, by in senders:
             if by is not None:
                 numbers.setdefault(by.platform, set()).add(by.user)
         dropped: set[str] = set()
         for entry, by in senders:
-            if by is None or len(numbers[by.platform]) < 2 or not roster.is_identified_by_name(by):
+            if (
+                by is None
+                or len(numbers[by.platform]) < 2
+                or not roster.people.is_identified_by_name(by)
+            ):
                 continue
             several = ", ".join(sorted(numbers[by.platform])[:5])
             text = f"not graded: several {by.platform} users ({several}) have the name of "
@@ -196,10 +189,7 @@ def _drop_namesakes(found: dict[str, list[NotebookFile]], roster: Roster, notice
 def _add_copies(
     found: dict[str, list[NotebookFile]], copies: Mapping[str, list[NotebookFile]], notices: Notices
 ) -> None:
-    """Adds files named like copies for students who have no other file.
-
-    If there is a file with the exact name, anyone may have added the copy.
-    """
+    """Adds files named like copies for students who have no other, since anyone may add a copy."""
     for student, files in copies.items():
         for entry in files:
             if student in found:
@@ -213,10 +203,7 @@ def _add_copies(
 
 
 def load_submission(submission: Submission) -> bytes:
-    """Returns the bytes of a collected submission.
-
-    Raises SubmissionError if they can't be read, or have changed since it was collected.
-    """
+    """Returns the bytes of a submission. Raises SubmissionError, also if they have changed."""
     if submission.refusal is not None and submission.sha256 == _NOTHING:
         return b""
     name = Path(submission.path).name
@@ -232,40 +219,45 @@ def load_submission(submission: Submission) -> bytes:
     return data
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReadAttempt:
+    """One of a student's files as a submission."""
+
+    submission: Submission
+    fit: int
+    """How well it fits the exam; an unreadable file fits best, since it may be the exam."""
+    rejection: Notice | None
+    """Why it can't be the student's; None if it can."""
+
+
 def read_attempts(
     student: str,
     mine: Sequence[NotebookFile],
     notices: Notices,
     look: OwnerCheck | None = None,
-    not_theirs: dict[str, Notice] | None = None,
     fit: ExamFit | None = None,
-    fits: dict[str, int] | None = None,
-) -> Iterator[Submission]:
-    """Yields the files in *mine* as submissions, in order, and adds a notice for each problem.
-
-    Notices for files that *look* rejects are put into *not_theirs* instead, by path. The results of
-    *fit* are put into *fits*, by path; an unreadable file fits best, since it may be the exam.
-    """
-    elsewhere = {} if not_theirs is None else not_theirs
+) -> Iterator[ReadAttempt]:
+    """Yields the files in *mine* as attempts, in order, and adds a notice for each problem."""
     remaining = MAX_ATTEMPTS_BYTES
     # The first that is not read stands for all that are older, any of which may be the exam.
     unread = [replace(file, refusal=_TOO_MANY) for file in mine[MAX_ATTEMPTS : MAX_ATTEMPTS + 1]]
     for entry in (*mine[:MAX_ATTEMPTS], *unread):
         contents = _read_contents(entry, remaining)
         remaining -= len(contents.data)
+        rejection = None
         if not _is_theirs(student, contents, look):
-            elsewhere[entry.path] = make_notice("warning", entry.name, contents.refusal or "")
+            rejection = make_notice("warning", entry.name, contents.refusal or "")
         elif problem := contents.refusal or contents.trouble:
             notices.add(student, make_notice("warning", entry.name, problem))
-        if fits is not None:
-            fits[entry.path] = _fit_of(student, contents, fit)
-        yield Submission(
+        submission = Submission(
             student=student,
             path=entry.path,
             sha256=hashlib.sha256(contents.data).hexdigest(),
             received=_iso_time(entry.time),
             refusal=contents.refusal,
         )
+        fits = _fit_of(student, contents, fit)
+        yield ReadAttempt(submission=submission, fit=fits, rejection=rejection)
 
 
 @dataclass(slots=True, kw_only=True)
@@ -302,7 +294,6 @@ def _read_contents(entry: NotebookFile, remaining: int) -> _FileContents:
 
 
 def _is_theirs(student: str, contents: _FileContents, look: OwnerCheck | None) -> bool:
-    """Returns whether the notebook can be the student's, according to *look*."""
     if contents.readable is None or look is None:
         return True
     try:
@@ -318,7 +309,6 @@ def _is_theirs(student: str, contents: _FileContents, look: OwnerCheck | None) -
 
 
 def _fit_of(student: str, contents: _FileContents, fit: ExamFit | None) -> int:
-    """Returns how well the notebook fits the exam, according to *fit*."""
     if contents.readable is None or fit is None:
         return BEST
     try:
@@ -343,27 +333,23 @@ def _iso_time(seconds: float) -> str | None:
 
 
 def _choice_notice(
-    student: str,
-    mine: Sequence[NotebookFile],
-    attempts: Sequence[Submission],
-    not_theirs: Container[str],
-    newest_counts: bool,
+    mine: Sequence[NotebookFile], newest: ReadAttempt, graded: ReadAttempt, newest_counts: bool
 ) -> Notice:
-    """Returns a notice that says which of several notebooks is graded, and why."""
-    names = {entry.path: entry.name for entry in mine}
-    graded = attempts[0].path
+    path, student = graded.submission.path, graded.submission.student
+    is_newest = graded is newest
     level: Literal["info", "warning"] = "info"
     which = "the newest is graded"
     if not newest_counts:
         which = "the course's policy decides which counts"
-    if graded != mine[0].path:
+    if not is_newest:
         which = "the newest that can be theirs is graded"
-        if mine[0].path not in not_theirs:
+        if newest.rejection is None:
             # Work may be missing: the notebook alone says whether it is the exam.
             level = "warning"
             which = "the newest that belongs to this exam is graded"
-    others = [display_name(entry.name) for entry in mine if entry.path != graded]
+    others = [display_name(entry.name) for entry in mine if entry.path != path]
     named = ", ".join(others[:5]) + (", ..." if len(others) > 5 else "")
-    others_are = "not" if newest_counts or graded != mine[0].path else "this one or"
+    others_are = "not" if newest_counts or not is_newest else "this one or"
     text = f"'{student}' handed in {len(mine)} notebooks; {which}, {others_are} {named}"
-    return make_notice(level, names[graded], text)
+    name = next(entry.name for entry in mine if entry.path == path)
+    return make_notice(level, name, text)

@@ -10,10 +10,7 @@ _DATE = (1980, 1, 1, 0, 0, 0)
 
 
 def make_zip(files: Mapping[str, bytes], mode: Callable[[str], int] = lambda _: 0o644) -> bytes:
-    """Returns a zip of *files* by name, each with the permissions that *mode* returns.
-
-    A name that ends in a slash is an empty folder.
-    """
+    """Returns a zip of *files*; a name that ends in a slash is a folder."""
     target = io.BytesIO()
     with zipfile.ZipFile(target, "w", zipfile.ZIP_DEFLATED) as archive:
         for name in files:

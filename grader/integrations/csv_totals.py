@@ -11,6 +11,7 @@ from grader.integrations.base import ClassExporter
 from grader.integrations.results import warning_notes
 from grader.model.exported import ClassResults, Exported, Result
 from grader.model.result import Feedback, Standing
+from grader.report.csv_and_json import DEDUCTION_FIELDS, deduction_cells
 from grader.text.spreadsheet import csv_line, escape_cell
 from grader.text.words import join_names, points
 
@@ -19,8 +20,9 @@ _HEAD = (
     "student", "name", "email", "section", "standing", "complete", "total", "so_far", "max",
 )  # fmt: skip
 
-_DEDUCTION = ("raw", "deduction", "why")
-"""More columns, if the course deducts points from anybody."""
+_WITHOUT_TOTAL = (
+    Standing.EXEMPT, Standing.MISSING, Standing.REFUSED, Standing.WAITING, Standing.OPEN,
+)  # fmt: skip
 
 
 class _Column(NamedTuple):
@@ -46,11 +48,7 @@ class Csv(ClassExporter):
     )
 
     def export(self, subject: ClassResults) -> Exported:
-        """Returns `results.csv`. Cells of open points are empty, and so are totals with them.
-
-        `so_far` is the sum over settled parts. Lines end with LF; the encoding is UTF-8 with a
-        byte order mark, which Excel needs.
-        """
+        """Returns `results.csv` in UTF-8 with a byte order mark, which Excel needs."""
         everybody = subject.results
         points_by_student = [dict(_iter_points(result.feedback)) for result in everybody]
         # Problems drawn from one pool are adjacent.
@@ -59,18 +57,17 @@ class Csv(ClassExporter):
         times = Counter(number for number, _ in problems)
         titles = (f"{c.name} ({c.problem})" if times[c.number] > 1 else c.name for c in columns)
         deducts = any(result.feedback.deduction for result in everybody)
-        deduction_titles = _DEDUCTION if deducts else ()
+        deduction_titles = DEDUCTION_FIELDS if deducts else ()
         table = [csv_line([*_HEAD, *map(escape_cell, titles), *deduction_titles])]
         for result, earned in zip(everybody, points_by_student, strict=True):
             cells = (points(earned.get(column)) for column in columns)
-            taken = _deduction_cells(result.feedback) if deducts else ()
+            taken = deduction_cells(result.feedback) if deducts else ()
             table.append(csv_line([*_student_cells(result.feedback), *cells, *taken]))
         data = ("\ufeff" + "\n".join(table) + "\n").encode("utf-8", "replace")
         return Exported(files={FILE: data}, notes=tuple(_standing_notes(everybody)))
 
 
 def _student_cells(feedback: Feedback) -> list[str]:
-    """Returns the first cells of a student's line, in the order of `_HEAD`."""
     student, total = feedback.student, feedback.total
     final = total is not None and feedback.complete
     return [
@@ -81,14 +78,6 @@ def _student_cells(feedback: Feedback) -> list[str]:
         points(total),
         points(feedback.max_score),
     ]
-
-
-def _deduction_cells(feedback: Feedback) -> tuple[str, str, str]:
-    """Returns the cells of the columns `_DEDUCTION`."""
-    taken = feedback.deduction
-    if taken is None:
-        return points(feedback.total), "", ""
-    return points(feedback.raw_score), points(taken.points), escape_cell(taken.why)
 
 
 def _iter_points(feedback: Feedback) -> Iterator[tuple[_Column, float | None]]:
@@ -103,24 +92,15 @@ def _iter_points(feedback: Feedback) -> Iterator[tuple[_Column, float | None]]:
 def _standing_notes(everybody: Iterable[Result]) -> Iterator[str]:
     """Yields notes that name the students without a total, and the warnings about their files."""
     feedbacks = [result.feedback for result in everybody]
-    without_total = [feedback for feedback in feedbacks if feedback.total is None]
-    waiting = [
-        feedback.student.id
-        for feedback in feedbacks
-        if feedback.total is not None and not feedback.complete
-    ]
+    waiting = join_names(f.student.id for f in feedbacks if f.total is not None and not f.complete)
     if waiting:
-        names = join_names(waiting)
-        yield f"no total yet for {names}: the column so_far has the settled points"
-    exempt = join_names(
-        feedback.student.id for feedback in without_total if feedback.standing is Standing.EXEMPT
-    )
-    if exempt:
-        yield f"no total for {exempt}: exempt"
-    for standing in (Standing.MISSING, Standing.REFUSED, Standing.WAITING, Standing.OPEN):
+        yield f"no total yet for {waiting}: the column so_far has the settled points"
+    for standing in _WITHOUT_TOTAL:
         names = join_names(
-            feedback.student.id for feedback in without_total if feedback.standing is standing
+            f.student.id for f in feedbacks if f.total is None and f.standing is standing
         )
-        if names:
+        if names and standing is Standing.EXEMPT:
+            yield f"no total for {names}: exempt"
+        elif names:
             yield f"no points for {names}: {standing.value}; decide whether this counts as zero"
     yield from warning_notes(everybody)

@@ -20,11 +20,7 @@ from grader.text.words import join_names
 
 
 def class_results(folder: Path, students: Iterable[str] = ()) -> ClassResults:
-    """Returns what students may see of the results in *folder*: all of them, or only *students*.
-
-    Includes keys and worked solutions only after the feedback was published.
-    Raises SetupError for a student who is not in the release.
-    """
+    """Returns what students may see of the results in *folder*: all of them, or only *students*."""
     with Gradebook.open(folder) as book:
         graded = source_of(book)
         published = is_published(book, graded)
@@ -56,11 +52,7 @@ def class_results(folder: Path, students: Iterable[str] = ()) -> ClassResults:
 
 
 def export_students(exporter: StudentExporter, results: Iterable[Result]) -> Exported:
-    """Returns the files of all students, one folder per student.
-
-    A note names each student left out because the format can't represent the result. Raises
-    SetupError if that is true of all students.
-    """
+    """Returns the files of all students, one folder per student, with a note on each left out."""
     files: dict[str, bytes] = {}
     # Most notes are the same for all students.
     notes: dict[str, list[str]] = {}
@@ -102,37 +94,24 @@ def append_text(file: Path, text: str) -> None:
 
 
 def write_exported(exported: Exported, out: Path) -> list[Path]:
-    """Writes the files into the folder *out*, each atomically, and returns their paths.
-
-    If a link is in a file's place, it is replaced, never followed. Raises SetupError if a folder
-    is in a file's place, or if a name or a link leads out of *out*.
-    """
+    """Writes the files into the folder *out*, and replaces links. Raises SetupError if it can't."""
     written = []
     for name, data in exported.files.items():
         target = out / name
         # The last component is not resolved, because it is replaced even if it is a link.
         if target.name == ".." or not target.parent.resolve().is_relative_to(out.resolve()):
             raise SetupError(f"'{name}' would be written outside '{out}'", fix="rename it")
-        if _is_blocked(target):
-            raise SetupError(
-                "a folder is in the place of a file to write",
-                where=str(target),
-                fix="rename or remove the folder, or choose another output folder",
-            )
         write_atomic(target, data)
         written.append(target)
     return written
 
 
 def move_folders_aside(exported: Exported, out: Path) -> list[str]:
-    """Renames folders that are in the place of files to write; returns a note for each.
-
-    A student who can write into *out* must not be able to block a result.
-    """
+    """Renames folders in the place of files, since a student must not be able to block a result."""
     notes = []
     for name in exported.files:
         target = out / name
-        if _is_blocked(target):
+        if target.is_dir() and not target.is_symlink():
             moved = target.with_name(f"{target.name}.moved")
             for number in count(2):
                 if not os.path.lexists(moved):
@@ -144,7 +123,3 @@ def move_folders_aside(exported: Exported, out: Path) -> list[str]:
                 raise make_write_error(error, target) from error
             notes.append(f"the folder '{name}' was renamed to '{moved.name}'")
     return notes
-
-
-def _is_blocked(target: Path) -> bool:
-    return target.is_dir() and not target.is_symlink()

@@ -22,7 +22,6 @@ from grader.integrations.repositories.git import Git
 
 NAME = "systems-grader"
 VARIABLE = "GRADER_SOURCE"
-OWN_WHEEL = re.compile(r"systems[_.-]grader-[^/]*\.whl", re.IGNORECASE)
 # No user name or token, because students can read the files, and no character that is special
 # in a shell or in YAML.
 _ADDRESS = r"(?:https://|file:///)[\w.~:/%+-]+"
@@ -105,8 +104,7 @@ def own_source() -> Source:
 
 
 def chosen_source(text: str) -> Source:
-    """Returns the source in *text*, else in GRADER_SOURCE, else that of the running package. Raises
-    SetupError if it is not pinned or not known."""
+    """Returns the source in *text*, else in GRADER_SOURCE, else that of the running package."""
     named = text or os.environ.get(VARIABLE, "")
     return source_of(named) if named else own_source()
 

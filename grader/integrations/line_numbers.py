@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from grader.errors import SubmissionError
@@ -31,10 +31,7 @@ class NotebookLines:
 
 
 def notebook_lines(data: bytes) -> NotebookLines:
-    """Locates answers and cells in a notebook's file; finds none if it can't be read.
-
-    In a notebook without line breaks, everything is in line 1.
-    """
+    """Locates answers and cells in a notebook's file; finds none if it can't be read."""
     answers: dict[str, int] = {}
     cells: dict[int, tuple[int, ...]] = {}
     try:
@@ -68,16 +65,10 @@ def _find_row(text: str, row: str, start: int) -> tuple[int, int] | None:
     if not row.strip():
         return start, start
     span, end = None, len(text)
-    for written in _possible_encodings(row, is_ascii=text.isascii()):
+    for is_ascii in (False, True):
+        written = json.dumps(row, ensure_ascii=is_ascii)[1:-1]  # without the quotes
         at = text.find(written, start, end)
         if at >= 0:
             # The other encoding counts if it comes earlier.
             span, end = (at, at + len(written)), at
     return span
-
-
-def _possible_encodings(row: str, *, is_ascii: bool) -> Iterator[str]:
-    """Yields the ways to write *row* inside a JSON string; only one if the file is ASCII."""
-    if not (is_ascii or row.isascii()):
-        yield json.dumps(row, ensure_ascii=False)[1:-1]  # without the quotes
-    yield json.dumps(row)[1:-1]

@@ -42,10 +42,7 @@ Number = int | float
 
 @singledispatch
 def quiz_items(key: Key) -> tuple[Item, ...]:  # noqa: ARG001
-    """Returns the part as questions for another system, with weights that add up to 1.
-
-    Empty if only this grader can judge it, such as code.
-    """
+    """Returns the part as questions for another system; empty if only this grader can judge it."""
     return ()
 
 

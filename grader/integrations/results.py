@@ -30,8 +30,7 @@ def json_bytes(data: object) -> bytes:
 def graded_problems(result: Result, *, leave_out: bool) -> tuple[ShownProblem, ...]:
     """Returns the problems of *result*.
 
-    Raises SetupError if the student is exempt, if nothing was graded, and if parts are open unless
-    *leave_out* is True: a format that can't represent "not yet" would have to export a zero.
+    Raises SetupError if there is no grade, or if "not yet" would have to be exported as a zero.
     """
     feedback = result.feedback
     if feedback.standing is Standing.EXEMPT:

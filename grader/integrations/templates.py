@@ -21,18 +21,10 @@ def render_folder(
     for name in environment.list_templates(filter_func=lambda n: n.startswith(f"{folder}/")):
         if name.endswith(".j2"):
             text = render_template(environment, name, **names)
-            yield _target_name(name.removeprefix(f"{folder}/")), (text.strip("\n") + "\n").encode()
-
-
-def _target_name(name: str) -> str:
-    """Returns the file's name. In a template's name, `dot_` stands for a leading dot, since
-    packages omit files that begin with a dot.
-
-    >>> _target_name("dot_github/workflows/check.yml.j2")
-    '.github/workflows/check.yml'
-    """
-    parts = name.removesuffix(".j2").split("/")
-    return "/".join("." + p[4:] if p.startswith("dot_") else p for p in parts)
+            parts = name.removeprefix(f"{folder}/").removesuffix(".j2").split("/")
+            # `dot_` stands for a leading dot, since packages omit files that begin with a dot.
+            target = "/".join("." + p[4:] if p.startswith("dot_") else p for p in parts)
+            yield target, (text.strip("\n") + "\n").encode()
 
 
 @lru_cache(maxsize=8)

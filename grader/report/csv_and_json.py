@@ -8,11 +8,12 @@ from collections.abc import Collection, Iterable
 from dataclasses import asdict
 
 from grader.model.paper import question_number
-from grader.model.result import Row, Standing
+from grader.model.result import Feedback, Row, Standing
 from grader.text.spreadsheet import csv_line, escape_cell
 from grader.text.words import points
 
-_DEDUCTION_FIELDS = ("raw", "deduction", "why")
+DEDUCTION_FIELDS = ("raw", "deduction", "why")
+"""Columns for a class in which the course deducts points from anybody."""
 _MARK_FIELDS = (
     "problem", "part", "name", "kind", "points", "max_points", "verdict", "mistake", "answer",
     "feedback",
@@ -20,12 +21,9 @@ _MARK_FIELDS = (
 
 
 def grades_csv(rows: Iterable[Row], *, pooled: Collection[int] = ()) -> str:
-    """Returns a header and a line per row, sorted by student: student, total, max, parts, standing,
-    and, if a course deducts points from anybody, the points before and the deduction.
+    """Returns a header and a line per row, sorted by student; what is open is an empty cell.
 
-    Open marks and parts that were not on the student's paper are empty cells, and so is the total
-    while nothing is settled; the standing says why. *pooled* are the numbers of problems that may
-    differ between students.
+    *pooled* are the numbers of problems that may differ between students.
     """
     lines: list[tuple[Row, dict[tuple[str, str], float | None]]] = []
     columns: dict[tuple[str, str], tuple[int, str, int]] = {}
@@ -46,22 +44,22 @@ def grades_csv(rows: Iterable[Row], *, pooled: Collection[int] = ()) -> str:
         header.append(escape_cell(f"{name} ({problem})" if ambiguous else name))
     deducts = any(row.deduction for row, _ in lines)
     # Last, so that the part columns follow the first three, as in earlier versions.
-    table = [csv_line([*header, "standing", *(_DEDUCTION_FIELDS if deducts else ())])]
+    table = [csv_line([*header, "standing", *(DEDUCTION_FIELDS if deducts else ())])]
     for row, earned in lines:
         total = points(row.total)
         cells = [points(earned.get(key)) for key in keys]
         student_cells = [escape_cell(row.student.id), total, points(row.max_score)]
-        deduction = _deduction_cells(row) if deducts else ()
+        deduction = deduction_cells(row) if deducts else ()
         table.append(csv_line([*student_cells, *cells, row.standing.value, *deduction]))
     return "\n".join(table) + "\n"
 
 
-def _deduction_cells(row: Row) -> tuple[str, str, str]:
+def deduction_cells(result: Row | Feedback) -> tuple[str, str, str]:
     """Returns the points before the deduction, the deduction, and its reason."""
-    if row.deduction is None:
-        return points(row.total), "", ""
-    raw = row.score if row.raw_score is None else row.raw_score
-    return points(raw), points(row.deduction.points), escape_cell(row.deduction.why)
+    taken = result.deduction
+    if taken is None:
+        return points(result.total), "", ""
+    return points(result.raw_score), points(taken.points), escape_cell(taken.why)
 
 
 def _deduction_data(row: Row) -> dict[str, object]:

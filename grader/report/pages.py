@@ -107,16 +107,11 @@ def format_seconds(number: float) -> str:
     return f"{minutes} min {rest} s"
 
 
-def _truncate(text: str, length: int) -> str:
-    return text if len(text) <= length else text[:length] + " … (cut)"
-
-
 @lru_cache(maxsize=8)
 def _environment(folders: tuple[Path, ...]) -> Environment:
-    """Returns the environment with the filters and constants of the report pages."""
     filters = {
         "coefficient": format_coefficient,
-        "cut": _truncate,
+        "cut": lambda text, most: text if len(text) <= most else text[:most] + " … (cut)",
         "figure_svg": figure_svg,
         "file_name": file_name,
         "interval": format_interval,

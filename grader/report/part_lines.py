@@ -76,7 +76,6 @@ class PartLine:
     rest: float | None
     """The mean share of those who answered correctly on the rest of the paper."""
     blank: float
-    """The share of students without an answer."""
     mistakes: tuple[MistakeLine, ...]
 
     @property
@@ -169,10 +168,17 @@ class PartFigures:
         earned, mark_points = mark.points, mark.max_points
         self.mix[mark.verdict] += 1
         wrong = mark.mistake or _find_wrong_option(mark)
-        if mark.mistake is not None:
-            self.add_mistake(mark.mistake, mark, row)
-        elif wrong:
+        if wrong:
             self.counts[wrong] += 1
+        if mark.mistake is not None:
+            # A person's comment on an override is only for that student.
+            text = "" if mark.name in row.overrides else mark.feedback
+            first_text = self.feedback.setdefault(mark.mistake, text)
+            if not first_text:
+                self.feedback[mark.mistake] = text
+            elif text and text != first_text:
+                self.varies.add(mark.mistake)
+        elif wrong:
             self.undeclared_ids.add(wrong)
         if earned is None or not mark_points:  # open, or a part that doesn't count
             return
@@ -184,20 +190,8 @@ class PartFigures:
         if wrong:
             self.wrong_rests.setdefault(wrong, array("d")).append(rest)
 
-    def add_mistake(self, id_: str, mark: Mark, row: Row) -> None:
-        """Counts a named mistake and keeps the feedback that one student reads."""
-        self.counts[id_] += 1
-        # A person's comment on an override is only for that student.
-        text = "" if mark.name in row.overrides else mark.feedback
-        first_text = self.feedback.setdefault(id_, text)
-        if not first_text:
-            self.feedback[id_] = text
-        elif text and text != first_text:
-            self.varies.add(id_)
-
     def sort_key(self) -> tuple[int, str, int]:
-        """Returns what parts are sorted by: the number of their first question, their problem, and
-        their order in a grade."""
+        """Returns the first question's number, the problem, and the order in a grade."""
         return min(map(question_number, self.names)), self.mark.problem, self.order
 
     def line(self) -> PartLine:

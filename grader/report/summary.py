@@ -8,8 +8,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from grader.model import Outcome
-from grader.model.course import Deduction
-from grader.model.result import EvidenceSummary, Row, Standing
+from grader.model.records import field_values
+from grader.model.result import EvidenceSummary, Row, Standing, StudentResult
 from grader.report.part_lines import PartFigures, PartLine
 from grader.report.whole_paper import PaperPoints, WholePaper
 
@@ -35,7 +35,6 @@ class ClassTotals:
     """Maximum points of every paper; None if papers differ."""
     mean: float | None
     quartiles: tuple[float, float, float] | None
-    """The quartiles of the shares."""
     lowest: float | None
     highest: float | None
     bins: tuple[int, ...]
@@ -51,25 +50,16 @@ class RunLine:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class StudentLine:
+class StudentLine(StudentResult):
     """A row of the table of students."""
 
-    id: str
-    name: str
-    section: str
-    standing: Standing
     total: float | None
     """Points of the settled marks, possibly of an earlier file; None if there are none."""
     share: float | None
     """Share of the settled points; None if there are none."""
-    max_score: float
-    complete: bool
     open_count: int
-    overrides: int
-    stale: int
-    refusal: str | None
-    deduction: Deduction | None = None
-    """What the course's policies take from the total, and why."""
+    override_count: int
+    stale_count: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -120,8 +110,7 @@ def summarize(
 ) -> ClassSummary:
     """Computes the report's numbers. Reads *rows* once and keeps none of their marks.
 
-    *evidence* maps the SHA-256 of each file to its latest execution. *minutes* are the times that
-    students had the paper, if known.
+    *evidence* maps the SHA-256 of each file to its latest execution.
     """
     students: list[StudentLine] = []
     owners: dict[str, list[str]] = {}
@@ -135,8 +124,8 @@ def summarize(
             if row.standing is not Standing.REFUSED:
                 _add_marks(parts, row)
                 papers.add(row)
-    students.sort(key=lambda line: line.id)
-    sections = sorted({line.section for line in students})
+    students.sort(key=lambda line: line.student.id)
+    sections = sorted({line.student.section for line in students})
     runs = [
         RunLine(students=tuple(sorted(owners[sha])), run=run)
         for sha, run in (evidence or {}).items()
@@ -154,7 +143,7 @@ def summarize(
         is_published=published,
         totals=_class_totals(students),
         sections={
-            section: _class_totals([line for line in students if line.section == section])
+            section: _class_totals([line for line in students if line.student.section == section])
             for section in (sections if any(sections) else ())
         },
         parts=tuple(part.line() for part in sorted(parts.values(), key=PartFigures.sort_key)),
@@ -181,19 +170,12 @@ def summarize_part(rows: Iterable[Row], problem: str, part: str) -> PartLine | N
 
 def _student_line(row: Row) -> StudentLine:
     return StudentLine(
-        id=row.student.id,
-        name=row.student.name,
-        section=row.student.section,
-        standing=row.standing,
+        **field_values(row, StudentResult),
         total=row.total,
         share=row.share,
-        max_score=row.max_score,
-        complete=row.complete,
         open_count=row.unsettled,
-        overrides=len(row.overrides),
-        stale=len(row.stale),
-        refusal=row.refusal,
-        deduction=row.deduction,
+        override_count=len(row.overrides),
+        stale_count=len(row.stale),
     )
 
 

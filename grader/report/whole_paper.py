@@ -69,9 +69,8 @@ class PaperPoints:
     def whole(self) -> WholePaper:
         """Returns the reliability of the totals, with whole questions as the items.
 
-        The parts of one question share its numbers and may build on one another, so that parts as
-        items would make the totals look more reliable than they are. They are the items only if
-        papers have a single question.
+        The parts of one question share its numbers, so that parts as items would make the totals
+        look more reliable than they are. They are the items only if papers have a single question.
         """
         is_single = len(self.parts) == len(self.questions) and bool(self.parts)
         items, papers = ("parts", self.parts) if is_single else ("questions", self.questions)

@@ -201,22 +201,6 @@ def test_ids_that_end_in_a_number_are_not_taken_for_second_downloads(tmp_path: P
     assert said(found) == {"1 (1).ipynb": "'1 (1)' is not on the roster"}
 
 
-def test_a_folder_that_is_called_a_notebook_and_holds_none_is_named(tmp_path: Path) -> None:
-    files = {
-        "ada.ipynb/notes.txt": b"x",
-        "bob.ipynb/deep/exam.ipynb": ONE,
-        "cyd/cyd.ipynb/inner/a.csv": b"1",
-        ".hidden.ipynb/x.txt": b"",
-    }
-    (tmp_path / "f" / "Élodie.ipynb").mkdir(parents=True)
-    folder = a_folder(tmp_path / "f", files)
-    packed = a_zip(tmp_path / "s.zip", {**files, "Élodie.ipynb/": b""})
-    for path in (folder, packed):
-        notices = said(collect(path, ROSTER))
-        hollow = {name for name, text in notices.items() if "named like a notebook" in text}
-        assert hollow == {"ada.ipynb", "cyd/cyd.ipynb", "Élodie.ipynb"}
-
-
 def test_a_broken_notebook_of_a_known_student_is_a_submission_with_a_reason(tmp_path: Path) -> None:
     files = {"ada.ipynb": b"", "bob.ipynb": b"q1_x = 3", "cyd.ipynb": b"[" * 100_000}
     found = collect(a_folder(tmp_path, files), ROSTER)

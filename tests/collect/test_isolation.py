@@ -11,7 +11,7 @@ import pytest
 
 from grader import notebook
 from grader.collect import CollectedSubmissions, collect
-from grader.collect.names import Notice
+from grader.collect.entries import Notice
 from grader.collect.notices import EACH, MOST, Notices
 from grader.collect.roster import Roster
 from grader.errors import SubmissionError

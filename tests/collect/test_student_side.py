@@ -141,7 +141,7 @@ def test_colour_adds_nothing_to_what_the_words_say() -> None:
         ),
         AnswerLine(name="q1_c", status=AnswerStatus.MISSING, text="no cell sets q1_c"),
     )
-    made = CheckResult(lines=lines, trouble=(), sha256="0" * 64, seconds=1.0)
+    made = CheckResult(lines=lines, sha256="0" * 64, seconds=1.0)
     painted = check_screen.report(made)
     assert "\x1b[32mok" in painted
     plain = re.sub(r"\x1b\[\d+m", "", painted)

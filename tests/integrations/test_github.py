@@ -15,14 +15,15 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from grader.errors import SetupError
-from grader.integrations.equal_weights import MOST, split_into_tests
 from grader.integrations.github.actions import step_outputs
 from grader.integrations.github.results import (
+    MOST,
     Runner,
     export_notes,
     reporter_files,
     reporter_outputs,
     runners,
+    split_into_tests,
 )
 from grader.model import Verdict
 from grader.model.exported import Result

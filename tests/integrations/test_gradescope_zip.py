@@ -19,9 +19,12 @@ from typing import Any
 import pytest
 
 from grader.cli import main
-from grader.integrations.gradescope.autograder import RunSettings, autograder_zip
-from grader.integrations.gradescope.grading import autograde, find_submitters
-from grader.integrations.gradescope.network import leave_open, network_problems
+from grader.integrations.gradescope.autograder import (
+    RunSettings,
+    autograder_zip,
+    network_problems,
+)
+from grader.integrations.gradescope.grading import autograde, find_submitters, leave_open
 from grader.integrations.install import Source, source_of
 from grader.model import Student, Verdict
 from grader.model.exported import Result
@@ -717,7 +720,7 @@ def test_code_that_could_not_talk_between_processes_loses_nothing(tmp_path: Path
 @linux
 def test_a_filter_without_a_network_of_its_own_leaves_no_loopback() -> None:
     """The same question asked where a plain container runs, and here."""
-    ask = "from grader.integrations.gradescope.network import has_loopback as ask"
+    ask = "from grader.integrations.gradescope.grading import has_loopback as ask"
     ask += "; print(ask('auto'))"
     layers = {one.name for one in sandbox_of("auto").sandbox.layers() if one.present}
     if os.geteuid() != 0 or not shutil.which("setpriv") or "system-calls" not in layers:

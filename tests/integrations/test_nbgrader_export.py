@@ -16,7 +16,7 @@ from grader.cli import grader
 from grader.errors import SetupError
 from grader.integrations.nbgrader.answer_cells import answer_of, reading_code
 from grader.integrations.nbgrader.cells import TEXT_STUB
-from grader.integrations.nbgrader.export import nbgrader_assignment, notebook_cells
+from grader.integrations.nbgrader.export import Nbgrader, notebook_cells
 from grader.integrations.quiz_items import quiz_items
 from grader.model import Part
 from grader.model.item import (
@@ -177,7 +177,7 @@ def test_letters_may_be_written_in_several_ways() -> None:
 
 
 def test_metadata_is_version_3_of_nbgraders() -> None:
-    exported = nbgrader_assignment(quiz_of(a_numeric(), an_explanation(), a_true_false()), "ps1")
+    exported = Nbgrader(version="A").export(quiz_of(a_numeric(), an_explanation(), a_true_false()))
     for path, data in exported.files.items():
         seen: set[str] = set()
         for cell in json.loads(data)["cells"]:
@@ -199,8 +199,8 @@ def test_what_students_get_holds_nothing_of_the_key() -> None:
     part = a_numeric(slips=False)
     (item,) = quiz_items(a_key(part))
     assert isinstance(item, NumberItem)
-    exported = nbgrader_assignment(quiz_of(part, an_explanation()), "ps1")
-    source, students = (exported.files[f"{f}/ps1/quiz.ipynb"] for f in ("source", "students"))
+    exported = Nbgrader(version="A").export(quiz_of(part, an_explanation()))
+    source, students = (exported.files[f"{f}/quiz-A/quiz.ipynb"] for f in ("source", "students"))
     key = repr(item.ranges[0].value).encode()
     assert key in source
     assert b"BEGIN HIDDEN TESTS" in source
@@ -214,11 +214,11 @@ def test_what_cant_be_tested_is_refused_by_name_and_points() -> None:
     runner = CliRunner()
     quiz = quiz_of(a_code(), a_numeric())
     with pytest.raises(Exception, match=r"q1_p0 \(2\)"):
-        nbgrader_assignment(quiz, "ps1")
-    exported = nbgrader_assignment(quiz, "ps1", leave_out=True)
+        Nbgrader(version="A").export(quiz)
+    exported = Nbgrader(version="A", leave_out=True).export(quiz)
     assert any(note.startswith("left out q1_p0 (2 points): ") for note in exported.notes)
-    assert b"q1_p1" in exported.files["source/ps1/quiz.ipynb"]
-    assert b"q1_p0" not in exported.files["source/ps1/quiz.ipynb"]
+    assert b"q1_p1" in exported.files["source/quiz-A/quiz.ipynb"]
+    assert b"q1_p0" not in exported.files["source/quiz-A/quiz.ipynb"]
     assert runner.invoke(grader, ["export", "nbgrader", "--help"]).exit_code == 0
 
 

@@ -13,8 +13,8 @@ from click.testing import CliRunner
 from grader.bank.folders import Bank
 from grader.cli import grader
 from grader.grading.score import score
-from grader.integrations.nbgrader.export import nbgrader_assignment as exported
-from grader.integrations.nbgrader.export import version_paper, version_quiz
+from grader.integrations.nbgrader.export import Nbgrader as NbgraderExporter
+from grader.integrations.nbgrader.export import version_paper
 from grader.integrations.nbgrader.marks import UndecidedError, earned_points
 from grader.integrations.quiz_items import quiz_items
 from grader.kinds import kinds
@@ -113,8 +113,9 @@ def test_an_exam_of_ours_earns_in_nbgrader_what_it_earns_here(
     real: Nbgrader, tmp_path: Path
 ) -> None:
     paper = version_paper(Bank.open(), "midterm", "A", "k")
-    quiz = version_quiz(paper, "A")
-    made = exported(quiz, "midterm-A", leave_out=True)
+    exporter = NbgraderExporter(version="A", private_key="k", leave_out=True)
+    quiz = exporter.quiz(Bank.open(), "midterm")
+    made = exporter.export(quiz)
     for name, data in made.files.items():
         (tmp_path / name).parent.mkdir(parents=True)
         (tmp_path / name).write_bytes(data)

@@ -17,7 +17,6 @@ from grader.files import read_bytes, write_atomic
 
 SCHEMA = "systems-grader/receipt/v1"
 MOST = 5_000_000
-"""Maximum size of a receipt, in bytes."""
 
 Receipt = Mapping[str, object]
 
@@ -27,7 +26,6 @@ class ReceiptComparison:
     """The comparison of a receipt with a notebook."""
 
     code: str
-    """The code of the receipt."""
     time: str
     intact: bool
     """Whether the receipt is unchanged since it was written."""
@@ -43,10 +41,7 @@ class ReceiptComparison:
 
 
 def make_receipt(checked: CheckResult, name: str, now: datetime) -> Receipt:
-    """Returns the receipt of *checked*, a file called *name*.
-
-    It does not prove when or by whom the file was handed in: anyone who has the file can make one.
-    """
+    """Returns the receipt of *checked*, a file called *name*. It proves no time and no author."""
     content: dict[str, object] = {
         "schema": SCHEMA,
         "engine": __version__,
@@ -106,8 +101,7 @@ def write_receipt(made: Receipt, path: Path) -> None:
 
 
 def compare_receipt(receipt_path: Path, notebook: Path) -> ReceiptComparison:
-    """Compares the receipt with the notebook without running it; raises SetupError or
-    SubmissionError if one can't be read."""
+    """Compares the receipt with the notebook without running it."""
     made = _load_receipt(receipt_path)
     data, read = load_notebook(notebook)
     about = made.get("notebook")

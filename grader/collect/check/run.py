@@ -20,7 +20,6 @@ from grader.notebook.self_description import SelfDescription, Sheet, read_descri
 from grader.runtime.execute import execute
 
 LONGEST = 240
-"""Maximum characters of an answer that are shown."""
 
 
 class AnswerStatus(StrEnum):
@@ -43,9 +42,7 @@ class AnswerLine:
     text: str
     """Such as "read as 28 GB", or why it can't be read."""
     how: str = ""
-    """How to write the answer, as in its cell; empty if the notebook no longer says."""
     example_results: tuple[ExampleResult, ...] = ()
-    """The visible examples of a code part."""
 
     @property
     def passes(self) -> bool:
@@ -69,7 +66,6 @@ class StoppedCell:
     source: str
     """Source of that line; empty if no line is known."""
     message: str
-    """The message as one sentence."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,19 +73,20 @@ class CheckResult:
     """The result of the check of one notebook."""
 
     lines: tuple[AnswerLine, ...]
-    trouble: tuple[str, ...]
-    """Messages about cells that raised an exception or ran too long."""
     sha256: str
     seconds: float
     note: str | None = None
     stopped_cells: tuple[StoppedCell, ...] = ()
-    """The cells that `trouble` describes."""
+    """The cells that raised an exception or ran too long."""
     about: SelfDescription = field(default_factory=SelfDescription)
-    """How the notebook identifies itself."""
     size: int = 0
-    """Size of the file, in bytes."""
     code_sha256: str = ""
     """Hash of the code cells only, which stays the same if an editor saves the notebook again."""
+
+    @property
+    def trouble(self) -> tuple[str, ...]:
+        """Messages about the stopped cells."""
+        return tuple(cell.message for cell in self.stopped_cells)
 
     @property
     def complete(self) -> bool:
@@ -103,10 +100,7 @@ class CheckResult:
 
 
 def check(path: Path, limits: Limits) -> CheckResult:
-    """Checks the notebook at *path*. Runs its code on this machine without a sandbox.
-
-    Raises SetupError if the file can't be read, and SubmissionError if it is not an exam notebook.
-    """
+    """Checks the notebook at *path*. Runs its code on this machine without a sandbox."""
     data, notebook = load_notebook(path)
     known = read_description(notebook)
     if not known.sheets:
@@ -116,17 +110,15 @@ def check(path: Path, limits: Limits) -> CheckResult:
             fix="check that it is the notebook of your exam",
         )
     evidence = _execute_notebook(data, path, known.sheets, limits)
-    stopped = tuple(_failed_cells(evidence, notebook))
     return CheckResult(
         lines=tuple(
             answer_line(name, sheet, evidence.answers.get(name))
             for name, sheet in known.sheets.items()
         ),
-        trouble=tuple(cell.message for cell in stopped),
         sha256=evidence.submission_sha256,
         seconds=evidence.seconds,
         note=evidence.note,
-        stopped_cells=stopped,
+        stopped_cells=tuple(_failed_cells(evidence, notebook)),
         about=known,
         size=len(data),
         code_sha256=digest_of_code(notebook),
@@ -134,10 +126,7 @@ def check(path: Path, limits: Limits) -> CheckResult:
 
 
 def load_notebook(path: Path) -> tuple[bytes, Notebook]:
-    """Returns the bytes of a notebook's file and its cells.
-
-    Raises SetupError or SubmissionError, with the file's name.
-    """
+    """Returns the bytes of a notebook's file and its cells; errors name the file."""
     data = read_bytes(path, "the notebook")
     try:
         return data, read(data)
@@ -211,8 +200,7 @@ def answer_line(name: str, sheet: Sheet | None, answer: Answer | None) -> Answer
 
 
 def _imported_modules(kind: Kind | None, sheet: Sheet | None) -> tuple[str, ...]:
-    """Returns the modules that the starter code of the answer imports, never those a student
-    added."""
+    """Returns the modules that the answer's starter code imports, none that a student added."""
     try:
         return modules_needed(kind.from_sheet(sheet)) if kind and sheet else ()
     except (KeyError, TypeError, ValueError):
@@ -220,7 +208,6 @@ def _imported_modules(kind: Kind | None, sheet: Sheet | None) -> tuple[str, ...]
 
 
 def _undescribed_line(name: str, raw: Raw, how: str) -> AnswerLine:
-    """Returns the result for an answer if it is unknown how to read it."""
     if _is_blank(raw):
         return AnswerLine(
             name=name, status=AnswerStatus.EMPTY, text="Nothing was filled in.", how=how

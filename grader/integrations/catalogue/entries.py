@@ -12,15 +12,12 @@ from grader.bank.statistics import PartStatistics
 from grader.errors import SpecError
 from grader.integrations.paper.printing import printed_problem
 from grader.kinds.answers import needs_computer
-from grader.model.figure import DrawnFigure
 from grader.model.printed import PrintedProblem
-from grader.model.result import GivenValue
 from grader.notebook.render import cell_id
 from grader.release.rendering import Preview, preview
 from grader.text.words import part_letter
 
 VARIANTS = 3
-"""The number of variants on a page."""
 _SEEDS = 12
 """The number of seeds that are tried to find variants that differ."""
 
@@ -40,43 +37,32 @@ class Concept:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class CataloguePart:
-    """A part of a variant, with all that a student sees of it."""
-
-    name: str
-    """The variable of its answer."""
-    letter: str
-    kind: str
-    points: float
-    minutes: float
-    ask: str
-    """Markdown."""
-    options: str
-    """Markdown; empty if there are none."""
-    answer: str
-    """The source of its answer cell."""
-    examples: str
-    """The source of the cell with its visible examples; empty if there are none."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class ShownVariant:
-    """A variant as a student sees it; nothing of its key."""
+    """A variant with the code cells that a student sees."""
 
     number: int
     """Its number among the variants on the page, from 1."""
     seed: int
     """Its number for `grader show --seed`."""
-    prompt: str
-    """Markdown."""
-    given_values: tuple[GivenValue, ...]
-    assumptions: tuple[str, ...]
-    """Markdown each."""
-    figures: tuple[DrawnFigure, ...]
-    """The figures of the prompt."""
-    tools: Mapping[str, str]
-    """The titles and the sources of the cells with definitions that answers may use."""
-    parts: tuple[CataloguePart, ...]
+    problem: PrintedProblem
+    """Its texts, with its key and worked solution. **Secret.**"""
+    sources: Mapping[str, str]
+    """The sources of its code cells, by id."""
+
+    @property
+    def tools(self) -> Mapping[str, str]:
+        """The titles and the sources of the cells with definitions that answers may use."""
+        cells = [text for id_, text in self.sources.items() if id_.startswith("tools-")]
+        titles_and_rests = (text.partition("\n")[::2] for text in cells)
+        return {title.removeprefix("#@title "): rest for title, rest in titles_and_rests}
+
+    def answer_cell(self, name: str) -> str:
+        """Returns the source of the cell for the answer *name*."""
+        return self.sources[cell_id(name)]
+
+    def example_cell(self, name: str) -> str:
+        """Returns the source of the cell with visible examples; empty if there are none."""
+        return self.sources.get(cell_id(f"try-{name}"), "")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -85,7 +71,6 @@ class CatalogueEntry:
 
     head: Head
     family: str
-    """The title of its family."""
     code: bool
     """Whether a part needs code or a measurement."""
     concepts: tuple[Concept, ...]
@@ -97,8 +82,6 @@ class CatalogueEntry:
     statistics: Mapping[str, PartStatistics]
     """How students did in earlier terms, by part; empty if unknown."""
     variants: tuple[ShownVariant, ...]
-    solutions: tuple[PrintedProblem, ...]
-    """Each variant with its key and worked solution. **Secret.**"""
 
     @property
     def kinds(self) -> tuple[str, ...]:
@@ -127,8 +110,7 @@ def collect_entries(bank: Bank) -> tuple[Sequence[CatalogueEntry], tuple[SpecErr
 
 
 def _sets_by_problem(bank: Bank, errors: list[SpecError]) -> Mapping[str, Mapping[str, str]]:
-    """Returns the titles of the sets that may ask each problem, by the id of the set. Adds the
-    errors in invalid sets to *errors*."""
+    """Returns the titles of the sets that may ask each problem, by set; adds to *errors*."""
     titles: dict[str, dict[str, str]] = {}
     for name in bank.listed_sets:
         try:
@@ -144,12 +126,6 @@ def _sets_by_problem(bank: Bank, errors: list[SpecError]) -> Mapping[str, Mappin
 def _make_entry(
     bank: Bank, head: Head, concepts: Mapping[str, Concept], sets: Mapping[str, str]
 ) -> CatalogueEntry:
-    """Returns the catalogue's entry of the problem *head*, with variants and their solutions."""
-    variants, solutions = [], []
-    for number, shown in enumerate(_different_previews(bank, head.id), start=1):
-        problem = printed_problem(shown.paper.questions[0])
-        variants.append(_shown_variant(number, shown, problem, head))
-        solutions.append(problem)
     return CatalogueEntry(
         head=head,
         family=bank.families[head.family],
@@ -158,8 +134,15 @@ def _make_entry(
         letters=_concept_letters(head),
         sets=sets,
         statistics=bank.statistics(head),
-        variants=tuple(variants),
-        solutions=tuple(solutions),
+        variants=tuple(
+            ShownVariant(
+                number=number,
+                seed=shown.seed,
+                problem=printed_problem(shown.paper.questions[0]),
+                sources={cell.id: cell.source for cell in shown.cells if cell.type == "code"},
+            )
+            for number, shown in enumerate(_different_previews(bank, head.id), start=1)
+        ),
     )
 
 
@@ -185,47 +168,3 @@ def _different_previews(bank: Bank, problem: str) -> Iterator[Preview]:
             yield shown
         if len(distinct) == VARIANTS:
             return
-
-
-def _shown_variant(
-    number: int, shown: Preview, problem: PrintedProblem, head: Head
-) -> ShownVariant:
-    """Returns the public fields of *problem*, with the code cells of its notebook."""
-    sources = {cell.id: cell.source for cell in shown.cells if cell.type == "code"}
-    minutes = {part.id: part.minutes for part in head.parts}
-    question = shown.paper.questions[0]
-    parts = tuple(
-        CataloguePart(
-            name=name,
-            letter=part_letter(index),
-            kind=key.part.kind,
-            points=question.points[part_id],
-            minutes=minutes[part_id],
-            ask=printed.ask,
-            options=printed.options,
-            answer=sources[cell_id(name)],
-            examples=sources.get(cell_id(f"try-{name}"), ""),
-        )
-        for index, ((part_id, key), printed) in enumerate(
-            zip(question.keys.items(), problem.parts, strict=True)
-        )
-        for name in (question.name(part_id),)
-    )
-    return ShownVariant(
-        number=number,
-        seed=shown.seed,
-        prompt=problem.prompt,
-        given_values=problem.given_values,
-        assumptions=problem.assumptions,
-        figures=problem.figures,
-        tools=dict(
-            _split_title(source) for id_, source in sources.items() if id_.startswith("tools-")
-        ),
-        parts=parts,
-    )
-
-
-def _split_title(source: str) -> tuple[str, str]:
-    """Returns the title of a cell of definitions, and the rest of its source."""
-    title, _, rest = source.partition("\n")
-    return title.removeprefix("#@title "), rest

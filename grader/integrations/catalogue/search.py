@@ -13,7 +13,6 @@ from grader.integrations.catalogue.entries import CatalogueEntry
 from grader.text.markdown import plain_text
 
 RELATED = 5
-"""The most related problems on a page."""
 _CONCEPT_WEIGHT = 3
 _WORD = re.compile(r"[^\W_]+(?:[-'’][^\W_]+)*")
 _HUMP = re.compile(r"(?<=[a-z])(?=[A-Z])")
@@ -48,7 +47,7 @@ def topic_words(entry: CatalogueEntry) -> str:
 def extra_search_words(entry: CatalogueEntry) -> str:
     """Returns the folded words by which a search should find the problem, besides those of its
     title and topics: words of its texts and concepts, and synonyms of the former."""
-    first = entry.variants[0]
+    first = entry.variants[0].problem
     texts = [first.prompt, *first.assumptions]
     texts += [text for part in first.parts for text in (part.ask, part.options)]
     plain_texts = [*map(plain_text, texts), *(line.label for line in first.given_values)]

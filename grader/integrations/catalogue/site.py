@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, partial
 from pathlib import Path
-from typing import TYPE_CHECKING, get_args
+from typing import get_args
 
 from grader.bank.folders import Bank
 from grader.errors import SpecError
@@ -22,10 +22,7 @@ from grader.integrations.catalogue.search import (
 from grader.model import Level
 from grader.report.pages import format_coefficient, format_percent
 from grader.text.templates import html_environment, render_template
-from grader.text.words import count_of, kind_words
-
-if TYPE_CHECKING:
-    from jinja2 import Environment
+from grader.text.words import count_of, kind_words, part_letter
 
 MADE_BY = '<meta name="generator" content="grader catalogue">'
 """What tells a page of the catalogue from any other."""
@@ -42,11 +39,8 @@ class WrittenCatalogue:
 
 
 def write_catalogue(bank: Bank, out: Path, *, keys: bool = True) -> WrittenCatalogue:
-    """Writes the catalogue of *bank* into the folder *out*, and removes its old pages there.
-
-    If *keys* is False, nothing of the keys and the worked solutions is written. Raises SpecError
-    if a template can't be used.
-    """
+    """Writes the catalogue of *bank* into *out*, with solutions if *keys*; removes old pages
+    there."""
     entries, errors = collect_entries(bank)
     written = set()
     for place, text in _render_pages(entries, bank.templates, keys=keys):
@@ -61,7 +55,6 @@ def write_catalogue(bank: Bank, out: Path, *, keys: bool = True) -> WrittenCatal
 def _render_pages(
     entries: Sequence[CatalogueEntry], templates: tuple[Path, ...], *, keys: bool
 ) -> Iterator[tuple[str, str]]:
-    """Yields the path and the text of each page."""
     environment = _environment(templates)
 
     def page(name: str, **names: object) -> str:
@@ -104,16 +97,14 @@ def _remove_old_pages(out: Path, written: set[Path]) -> None:
                 path.unlink()
 
 
-@lru_cache(maxsize=8)
-def _environment(folders: tuple[Path, ...]) -> Environment:
-    """Returns the environment that renders the catalogue's templates in *folders*."""
-    filters = {
-        "coefficient": format_coefficient,
-        "counted": count_of,
-        "figure_svg": figure_svg,
-        "percent": format_percent,
-        "extra_search_words": extra_search_words,
-        "title_words": title_words,
-        "topic_words": topic_words,
-    }
-    return html_environment(folders, filters)
+_FILTERS = {
+    "coefficient": format_coefficient,
+    "counted": count_of,
+    "figure_svg": figure_svg,
+    "letter": lambda place: part_letter(place - 1),
+    "percent": format_percent,
+    "extra_search_words": extra_search_words,
+    "title_words": title_words,
+    "topic_words": topic_words,
+}
+_environment = lru_cache(maxsize=8)(partial(html_environment, filters=_FILTERS))

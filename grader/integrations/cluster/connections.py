@@ -16,7 +16,6 @@ _CONNECT_SECONDS = 30
 _QUEUE_SECONDS = 24 * 3600
 """How long the first worker of a cluster that a file starts may wait in a queue."""
 _VARIABLE = "cluster"
-"""The variable of a Python file that holds the cluster."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -26,7 +25,6 @@ class Connection:
     client: Any
     cluster: Any = None
     wait_seconds: float = _CONNECT_SECONDS
-    """How long the first worker may take."""
 
     @property
     def dashboard(self) -> str:
@@ -120,8 +118,7 @@ def survey_workers(address: str, *, sandbox: str) -> Survey:
 
 
 def _load_cluster(file: Path) -> Any:
-    """Runs *file*, which belongs to the person who runs the command, and returns its variable
-    `cluster`. Raises SetupError if that fails."""
+    """Runs *file*, the user's own, and returns its variable `cluster`. Raises SetupError."""
     spec = importlib.util.spec_from_file_location("grader_cluster", file)
     if not file.is_file() or spec is None or spec.loader is None:
         raise SetupError(

@@ -31,7 +31,6 @@ class Worker:
     host: str = ""
     versions: Mapping[str, str] = field(default_factory=dict)
     layers: tuple[str, ...] = ()
-    """The layers of its sandbox."""
     sandbox_error: str = ""
     """Why it can't run notebooks in the sandbox that was asked for."""
     cores: int = 0
@@ -40,12 +39,6 @@ class Worker:
     """What it declares: `GPU`, `QUIET`, and others."""
     has_cuda: bool = False
     packages: tuple[str, ...] = ()
-    """The optional packages that it has."""
-
-    @property
-    def is_special(self) -> bool:
-        """Whether the worker should be left to the tasks that need what it declares."""
-        return GPU in self.resources or QUIET in self.resources
 
     def differences(self, wanted: Mapping[str, str]) -> tuple[str, ...]:
         """Returns what is wrong with the worker for a machine with the versions *wanted*."""
@@ -101,8 +94,7 @@ def describe_worker(sandbox: str, dask_worker: Any = None) -> dict[str, Any]:
 
 
 def ask_workers(client: Any, sandbox: str, addresses: list[str] | None = None) -> Iterator[Worker]:
-    """Yields the workers at *addresses*, by default all, as they describe themselves, except those
-    that are gone before they answer."""
+    """Yields the workers at *addresses*, by default all, except those that are gone meanwhile."""
     replies = client.run(describe_worker, sandbox, workers=addresses, on_error="return")
     for address, reply in sorted(replies.items()):
         if isinstance(reply, dict):
@@ -138,9 +130,7 @@ def require_same(workers: Iterable[Worker], *, sandbox: str) -> None:
 
 
 def choose_workers(workers: Iterable[Worker], needs: WorkerNeeds) -> dict[str, Any]:
-    """Returns the arguments for Dask's `submit` that keep a task on workers that meet *needs*;
-    empty if any worker may run it. Raises SetupError if no worker can.
-    """
+    """Returns the arguments of Dask's `submit` for *needs*. Raises SetupError if no worker fits."""
     all_workers, wanted = list(workers), wanted_environment()
     fit = [worker for worker in all_workers if not worker.differences(wanted)]
     if all_workers and not fit:
@@ -156,7 +146,8 @@ def choose_workers(workers: Iterable[Worker], needs: WorkerNeeds) -> dict[str, A
     quiet = [worker for worker in fit if QUIET in worker.resources]
     if needs.quiet and quiet:
         return _restrict_to(_with_packages(quiet, needs), all_workers) | {"resources": {QUIET: 1}}
-    usual = [worker for worker in fit if not worker.is_special]
+    # The others are left to the tasks that need what they declare.
+    usual = [worker for worker in fit if not {GPU, QUIET} & worker.resources.keys()]
     able = _with_packages(usual or fit, needs)
     restriction = _restrict_to(able, all_workers)
     all_fit = len(fit) == len(all_workers)

@@ -17,7 +17,7 @@ from concurrent.futures import CancelledError, Future, InvalidStateError
 from dataclasses import dataclass, replace
 from typing import Any, ParamSpec, TypeVar
 
-from grader.errors import GraderError, SetupError
+from grader.errors import SetupError
 from grader.integrations.cluster.connections import Connection, connect, start_local
 from grader.integrations.cluster.environments import (
     Worker,
@@ -41,11 +41,7 @@ _CONTINUE = "start the cluster again and repeat the command; it continues where 
 
 
 def open_dask(address: str, jobs: int) -> RemoteExecutor:
-    """Returns an executor on the cluster at *address*, or on *jobs* new local worker processes if
-    it is empty; see `connections`.
-
-    Raises SetupError if Dask is missing, or no scheduler or worker can be reached.
-    """
+    """Returns an executor on the cluster at *address*, or else on *jobs* local workers."""
     return DaskExecutor(connect(address) if address else start_local(jobs))
 
 
@@ -72,10 +68,7 @@ class _Pending:
 
 
 class DaskExecutor(RemoteExecutor):
-    """Runs tasks on a Dask cluster. It closes its connection, and a cluster of its own, at the end.
-
-    Results are never cached: each task has a key of its own.
-    """
+    """Runs tasks on a Dask cluster, never from a cache; at the end, closes what it opened."""
 
     def __init__(self, connection: Connection):
         self._client = connection.client
@@ -92,18 +85,14 @@ class DaskExecutor(RemoteExecutor):
 
     @property
     def workers(self) -> int:
-        """The number of tasks that the cluster can run at once now; at least 1.
-
-        Raises SetupError if the scheduler can't be reached any more.
-        """
+        """The number of tasks that the cluster can run at once now; at least 1."""
         if time.monotonic() >= self._next_look:
             self._update_workers()
             self._next_look = time.monotonic() + _LOOK_SECONDS
         return max(1, sum(self._threads.values()))
 
     def describe(self) -> str:
-        """Returns the number of workers and threads, or what the run waits for, and the address of
-        Dask's dashboard."""
+        """Returns the number of workers, or what the run waits for, and the dashboard's address."""
         workers, threads = len(self._threads), sum(self._threads.values())
         text = f"{count_of(workers, 'worker')}, {count_of(threads, 'thread')}"
         if not workers:
@@ -162,11 +151,8 @@ class DaskExecutor(RemoteExecutor):
     def submit_for(
         self, needs: WorkerNeeds, fn: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs
     ) -> Future[T]:
-        """Returns the future of `fn(*args, **kwargs)` on a worker that meets *needs*.
-
-        Raises SetupError if no worker can, or, before the first task, if the workers can't execute
-        notebooks as this machine would; and the errors of `submit`.
-        """
+        """Returns the future of the call on a worker that meets *needs*. Raises SetupError if none
+        can."""
         if not self._sandbox:
             self._sandbox = needs.sandbox
             self._connection.wait_for_worker()
@@ -176,11 +162,7 @@ class DaskExecutor(RemoteExecutor):
         return self._submit(needs, where, fn, *args, **kwargs)
 
     def submit(self, fn: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> Future[T]:
-        """Returns the future of `fn(*args, **kwargs)` on a worker. Raises RuntimeError if closed.
-
-        The future raises WorkersDiedError if each worker that ran it died, and SetupError if the
-        scheduler can't be reached any more.
-        """
+        """Returns the future of the call on any worker. Raises RuntimeError if closed."""
         return self._submit(None, {}, fn, *args, **kwargs)
 
     def _submit(
@@ -228,7 +210,9 @@ class DaskExecutor(RemoteExecutor):
         except (CancelledError, asyncio.CancelledError, OSError):
             error = _lost_scheduler_error()
         except Exception as raised:  # noqa: BLE001  # raised by the task
-            error = _translate_death(raised) or raised
+            error = raised
+            if type(raised).__name__ == "KilledWorker":
+                error = WorkersDiedError("every worker that ran this notebook died")
         pending = self._pending.get(key)
         if pending is not None and pending.task is task:  # not sent to other workers meanwhile
             self._settle(key, pending, result, error)
@@ -243,7 +227,11 @@ class DaskExecutor(RemoteExecutor):
                 self._send(key, pending, choose_workers(self._known.values(), pending.needs))
                 return
             except SetupError:
-                error = _no_worker_error(error)
+                error = SetupError(
+                    f"no worker is left that can run notebooks; the last one said: {error.what}",
+                    where=error.where,
+                    fix=f"{error.fix or 'repair its machine'}; then {_CONTINUE}",
+                )
         with contextlib.suppress(InvalidStateError):  # it was cancelled meanwhile
             if error is None:
                 pending.future.set_result(result)
@@ -272,21 +260,6 @@ def _run_on_worker(fn: Callable[..., T], *args: Any, **kwargs: Any) -> T:
     except WorkerFaultError as error:
         address = importlib.import_module("distributed").get_worker().address
         raise WorkerFaultError(error.what, where=address, fix=error.fix) from None
-
-
-def _no_worker_error(error: GraderError) -> SetupError:
-    return SetupError(
-        f"no worker is left that can run notebooks; the last one said: {error.what}",
-        where=error.where,
-        fix=f"{error.fix or 'repair its machine'}; then {_CONTINUE}",
-    )
-
-
-def _translate_death(error: Exception) -> GraderError | None:
-    """Returns a WorkersDiedError if *error* is Dask's error about dead workers; None otherwise."""
-    if type(error).__name__ == "KilledWorker":
-        return WorkersDiedError("every worker that ran this notebook died")
-    return None
 
 
 def _lost_scheduler_error() -> SetupError:

@@ -107,7 +107,6 @@ def annotation_lines(annotations: Iterable[Annotation]) -> str:
 
 
 def _workflow_command(annotation: Annotation) -> str:
-    """Returns the command that makes GitHub show *annotation*, without a line end."""
     places = {
         "file": annotation.file,
         "line": annotation.line if annotation.file else None,
@@ -214,10 +213,7 @@ def _total_text(feedback: Feedback) -> str:
 def markdown_summary(
     title: str, paragraphs: Iterable[str], head: Sequence[str], rows: Iterable[Sequence[str]]
 ) -> str:
-    """Returns a step's summary from plain text: a heading, one paragraph per sentence, and a table.
-
-    Truncated at whole rows if it exceeds GitHub's limit.
-    """
+    """Returns a step's summary from plain text, cut at a whole row if GitHub would drop it."""
     lines = [f"## {escape_markdown(title)}", ""]
     for sentence in paragraphs:
         lines += [escape_markdown(sentence, most=2000), ""]
@@ -245,8 +241,7 @@ def fit_lines(lines: Iterable[str], most: int = SUMMARY_BYTES) -> str:
 def stop_commands(text: str, token: str) -> str:
     """Returns *text* between lines that keep GitHub Actions from executing workflow commands in it.
 
-    *token* must be random, have at least 128 bits, and be printed nowhere else. Raises SetupError
-    if it is too short or occurs in the text.
+    *token* must be random, have at least 128 bits, and be printed nowhere else.
     """
     if not _TOKEN.fullmatch(token):
         raise SetupError(
@@ -260,10 +255,7 @@ def stop_commands(text: str, token: str) -> str:
 
 
 def step_outputs(outputs: Mapping[str, str]) -> str:
-    """Returns the lines to append to the file GITHUB_OUTPUT, as NAME=VALUE.
-
-    Line breaks in values become spaces, since Classroom 50's runner reads no other form.
-    """
+    """Returns NAME=VALUE lines for GITHUB_OUTPUT; Classroom 50's runner reads no other form."""
     return "".join(f"{name}={' '.join(value.split())}\n" for name, value in outputs.items())
 
 
@@ -272,8 +264,7 @@ _HAS_FORM = b'<h2 id="requests">'
 
 
 def feedback_files(result: Result, results: Path) -> dict[str, bytes]:
-    """Returns README.md, which GitHub shows, and the page that `grader report` wrote in *results*.
-    Raises SetupError if there is no page."""
+    """Returns README.md, and the page of `grader report`. Raises SetupError if there is no page."""
     student = result.feedback.student.id
     page = results / "feedback" / file_name(student, ".html")
     try:

@@ -39,10 +39,7 @@ def require_no_links(path: Path) -> None:
 
 
 def _path_steps(path: Path) -> Iterator[Path]:
-    """Yields the paths from the current folder to *path*, one per component.
-
-    If none of them is a link, `..` leads back to the previous folder.
-    """
+    """Yields the paths from the current folder to *path*; `..` leads back to the previous one."""
     here = Path.cwd().resolve()
     for part in path.parts:
         here = here.parent if part == ".." else here / part
@@ -61,11 +58,9 @@ class GradedSubmission:
 def grade_submission(
     submission: Path, student: str, release: Path, settings: Settings, published: bool = False
 ) -> GradedSubmission | None:
-    """Grades *submission*, a notebook or a folder with one, in a temporary folder.
+    """Grades *submission*, a notebook or a folder; returns None if the folder has no notebook.
 
-    Returns None if the folder has no notebook. *release* may be a pack. The result includes
-    accepted answers if *published*. Raises SetupError for an unknown student, and if the release
-    or the notebook can't be read.
+    *release* may be a pack. Raises SetupError for an unknown student or an unreadable file.
     """
     unknown = SetupError(
         f"the release has no student '{student}'",
@@ -109,10 +104,7 @@ def _copy_submission(submission: Path, target: Path) -> None:
 
 
 def public_test(name: str, passes: bool, why: str, scale: int) -> dict[str, Any]:
-    """Returns the entry of a public check in Classroom 50's result, named as such.
-
-    The check is worth one point, because it does not judge the answer.
-    """
+    """Returns a public check for Classroom 50; one point, because it does not judge the answer."""
     return {
         "test-name": neutralize_line(f"{name} (public check only)"),
         "passed": passes,

@@ -46,12 +46,7 @@ def student_files(
     *,
     check: bool = True,
 ) -> dict[str, bytes]:
-    """Returns the starter files of a student's repository by path, without the notebook.
-
-    They include `test_exam.py`, the public checks as pytest. *version* is the version that the
-    student shares with others. *check* says whether to include the GitHub Actions workflow. Raises
-    SpecError if a template can't be filled in.
-    """
+    """Returns the starter files of a student's repository, with the workflow if *check*."""
     made = _render_files(STUDENT, templates, course=course, student=student, version=version)
     if not check:
         made.pop(CHECK, None)
@@ -67,10 +62,8 @@ def instructor_files(course: ClassroomCourse, templates: tuple[Path, ...]) -> di
 def classroom50_files(
     course: ClassroomCourse, owner: str, templates: tuple[Path, ...], pack: bytes = b""
 ) -> dict[str, bytes]:
-    """Returns the bundle, with *pack* if given, and the assignment's entry. All of it is public.
-
-    Raises SetupError if the bundle is too large for Classroom 50.
-    """
+    """Returns the public bundle and the assignment's entry. Raises SetupError if it is too
+    large."""
     files = _render_files("classroom50", templates, course=course, pack=bool(pack), limits=LIMITS)
     entry = json.dumps(_assignment_entry(course, owner), indent=2, ensure_ascii=False)
     files[ENTRY] = (entry + "\n").encode()

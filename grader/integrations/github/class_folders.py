@@ -39,12 +39,11 @@ from grader.release.rendering import Notebooks
 from grader.release.roster import load_roster
 from grader.release.versions import of_version, sample_student, shared_version, versions_of
 from grader.text.spreadsheet import csv_line
-from grader.text.words import count_of
+from grader.text.words import count_of, join_names
 
 TEMPLATE, STUDENTS, INSTRUCTOR, BUNDLE = "student-template", "students", "instructor", "classroom50"
 ROSTER = "roster.csv"
 _NOBODY = "OWNER"
-"""Placeholder if no organization was given."""
 _TORCH = re.compile(r"^\s*(import|from) torch\b", re.M)
 """An import in code; a text may mention torch without needing it."""
 
@@ -60,11 +59,8 @@ def init_classroom(
 ) -> list[str]:
     """Writes the template and every student's and the instructor's repository; returns notes.
 
-    If all students share one version, the template has the notebook itself; otherwise a sample
-    with numbers that belong to no student. Only the instructor's repository gets the release, and
-    the options for the next run. Existing files are replaced, except the roster; other files
-    stay, except a notebook that an earlier run put into the template. Raises SetupError for bad
-    options, and if *out* is a git repository.
+    Only the instructor's repository gets the release, and the options for the next run. Its roster
+    is kept if it exists, since the instructor may have edited it.
     """
     release = load_release(release_file)
     course = course_of(release, options)
@@ -121,10 +117,7 @@ def _template_notebook(course: ClassroomCourse, notebooks: Notebooks) -> dict[st
 
 
 def _remove_stale_notebooks(out: Path, shown: Mapping[str, bytes]) -> Iterator[str]:
-    """Removes notebooks of earlier runs from the template, except *shown* ones, and yields a note.
-
-    Students who started from one would work in a notebook that this release does not grade.
-    """
+    """Removes notebooks of earlier runs from the template, so that nobody starts from one."""
     _, earlier = load_previous(out / INSTRUCTOR)
     stale = [n for n in earlier if n not in shown and (out / TEMPLATE / n).exists()]
     for name in stale:
@@ -140,9 +133,8 @@ def _unlisted_notes(roster: Path, release: Release) -> Iterator[str]:
     listed = {student.id for student in load_roster(roster)}
     new = [name for name in release.students if name not in listed]
     if new:
-        names = ", ".join(new[:5]) + (", …" if len(new) > 5 else "")
         who = count_of(len(new), "student has", "students have")
-        yield f"{who} no line in instructor/{ROSTER}: {names}"
+        yield f"{who} no line in instructor/{ROSTER}: {join_names(new, most=5)}"
 
 
 def course_of(release: Release, options: ClassroomOptions) -> ClassroomCourse:
@@ -184,7 +176,6 @@ def needs_torch(release: Release) -> bool:
 
 
 def _iter_strings(data: object) -> Iterator[str]:
-    """Yields every string in nested data."""
     if isinstance(data, str):
         yield data
     elif isinstance(data, Mapping | list | tuple):
@@ -240,7 +231,6 @@ def own_bank_notes(release: Release) -> Iterator[str]:
 
 
 def _course_notes(course: ClassroomCourse, options: ClassroomOptions) -> Iterator[str]:
-    """Yields notes on the source of the grader, on repositories, and on what runners need."""
     if course.source.note:
         yield course.source.note
     if not options.owner and not options.url:
@@ -254,7 +244,6 @@ def _course_notes(course: ClassroomCourse, options: ClassroomOptions) -> Iterato
 
 
 def _template_notes(release: Release, course: ClassroomCourse) -> Iterator[str]:
-    """Yields notes on what the template shows and what it can't contain."""
     if course.shared_version:
         yield (
             f"all students share version {course.shared_version}, so the template contains the "

@@ -124,8 +124,7 @@ _REQUIRED = {
 
 
 def read_identity(environment: Mapping[str, str]) -> SubmissionIdentity:
-    """Returns the submission that the variables of Classroom 50's runner identify. Raises
-    SetupError if some are missing, or if the tag is not that of a submission."""
+    """Returns the submission that the runner's variables identify. Raises SetupError."""
 
     def value(name: str) -> str:
         return environment.get(name, "").strip()
@@ -165,11 +164,8 @@ def result_files(
 ) -> Exported:
     """Returns `result.json` and `release-body.md`, which Classroom 50's runner reads.
 
-    *scale* must be the same for a whole class, or its gradebook would add up unlike numbers.
-    *submitted_at* and *graded_at* are ISO 8601. *submitted_at* defaults to the submission's time
-    and must not change when the work is graded again, because it decides lateness. Raises
-    SetupError as `graded_problems` does, and if *scale* would lose more than half a hundredth of a
-    point.
+    *submitted_at* decides lateness, so it must not change when the work is graded again. Raises
+    SetupError as `graded_problems` does, and for a *scale* that loses points.
     """
     tests = _settled_tests(result, scale, leave_out)
     score = _final_score(result, tests, scale)
@@ -181,22 +177,16 @@ def result_files(
         notes.append("the score is after deductions, and the tests add up to the points before")
     if scale != 1:
         notes.append(f"Classroom 50 supports only integers: {scale} of its points are 1 exam point")
-    exact = sum(Fraction(test["points"]) for test in tests)
-    if taken:
-        exact = Fraction(result.feedback.score)
+    feedback = result.feedback
+    exact = Fraction(feedback.score) if taken else sum(Fraction(t["points"]) for t in tests)
     if abs(Fraction(score, scale) - exact) > Fraction(1, 10**5):
         notes.append(f"rounded to 1/{scale} of a point; the field `points` of each test is exact")
-    paragraphs = []
-    if scale != 1:
-        paragraphs.append(f"In Classroom 50: {score}/{most}, where 1 point counts as {scale}.")
-    if taken:
-        paragraphs.append(taken)
-    if result.feedback.refusal:
-        paragraphs.append(result.feedback.refusal)
-    paragraphs += [f"Warning: {text}." for text in result.feedback.warnings]
-    earned = result.feedback.score if taken else round(_total(tests, "points"), 6)
+    scaled = f"In Classroom 50: {score}/{most}, where 1 point counts as {scale}."
+    warnings = [f"Warning: {text}." for text in feedback.warnings]
+    paragraphs = filter(None, ("" if scale == 1 else scaled, taken, feedback.refusal, *warnings))
+    earned = feedback.score if taken else round(_total(tests, "points"), 6)
     worth = round(_total(tests, "max-points"), 6)
-    title = f"{result.feedback.title}: {points(earned)} of {points(worth)} points"
+    title = f"{feedback.title}: {points(earned)} of {points(worth)} points"
     rows = part_rows(graded_problems(result, leave_out=leave_out))
     body = markdown_summary(title, paragraphs, PART_COLUMNS, rows)
     return Exported(files={RESULT: text, BODY: body.encode()}, notes=tuple(notes))
@@ -210,8 +200,7 @@ def result_json(
     *,
     score: int | None = None,
 ) -> bytes:
-    """Returns `result.json` with these *tests*; see `result_files`. *score* is the sum of the
-    tests' scores by default."""
+    """Returns `result.json` with these *tests*; *score* is their sum by default."""
     identity = asdict(whose)
     pusher = {"username": identity.pop("pushed_by"), "id": identity.pop("pusher")}
     data: dict[str, object] = {
@@ -250,7 +239,6 @@ def outputs_of(tests: list[dict[str, Any]], score: int | None = None) -> dict[st
 
 
 def _settled_tests(result: Result, scale: int, leave_out: bool) -> list[dict[str, Any]]:
-    """Returns the entries of all settled parts. Raises SetupError as `result_files` does."""
     problems = graded_problems(result, leave_out=leave_out)
     return [
         _test_entry(problem, part, scale) for problem in problems for part in settled_parts(problem)
@@ -258,7 +246,6 @@ def _settled_tests(result: Result, scale: int, leave_out: bool) -> list[dict[str
 
 
 def _final_score(result: Result, tests: list[dict[str, Any]], scale: int) -> int:
-    """Returns the score after the course's deductions."""
     if result.feedback.deduction is None:
         return int(_total(tests, "score"))
     return min(round(result.feedback.score * scale), int(_total(tests, "max-score")))

@@ -79,7 +79,6 @@ class ClassroomCourse(ClassroomOptions):
 
     title: str
     source: Source
-    """Where the grader is installed from."""
     torch: bool = False
     cuda: bool = False
     again: str = ""
@@ -121,8 +120,7 @@ def check_options(options: ClassroomOptions) -> None:
 
 
 def load_previous(instructor: Path) -> tuple[ClassroomOptions, list[str]]:
-    """Returns an earlier run's options, and its notebooks in the template; defaults without such a
-    run. Raises SetupError if the file can't be read."""
+    """Returns an earlier run's options and its notebooks in the template, or the defaults."""
     path, plain = instructor / KEPT, ClassroomOptions()
     if not path.exists():
         return plain, []
@@ -147,10 +145,7 @@ def load_previous(instructor: Path) -> tuple[ClassroomOptions, list[str]]:
 def merge_options(
     earlier: ClassroomOptions, given: Mapping[str, object]
 ) -> tuple[ClassroomOptions, tuple[str, ...]]:
-    """Returns the options of this run, and notes on options that it keeps from an earlier one.
-
-    *given* has the options of this run by name; an empty one resets an earlier one.
-    """
+    """Returns this run's options, and a note on those kept from an earlier run."""
     plain = ClassroomOptions()
     now: dict[str, Any] = {n: getattr(plain, n) if v == "" else v for n, v in given.items()}
     merged = replace(earlier, **now)

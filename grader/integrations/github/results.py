@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import base64
 import json
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from pathlib import Path
 
 from grader.integrations.base import StudentExporter, option
-from grader.integrations.equal_weights import EqualSplit, EqualTests, split_into_tests
 from grader.integrations.github.actions import step_outputs
 from grader.integrations.results import (
     VERDICT_TEXTS,
@@ -27,6 +27,8 @@ from grader.model.result import ShownPart, ShownProblem
 from grader.text.escape import neutralize, neutralize_line
 from grader.text.words import join_names, points
 
+MOST = 60
+"""Maximum number of tests per problem. If points need more, they are rounded to this number."""
 RUNNERS = "runners"
 """Name of the output that lists all runner ids for the reporter."""
 
@@ -34,6 +36,8 @@ RUNNERS = "runners"
 _LONGEST_VARIABLE = 128 * 1024 - 256
 _LONGEST_REASON = 1000
 _VERSION = 3
+_FINEST = 1000
+_SAME = 1e-6  # points are kept to six digits
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -95,23 +99,19 @@ def runners(result: Result, *, leave_out: bool = False) -> tuple[Runner, ...]:
     """
     records: list[Runner] = []
     scores = _Scores()
+    feedback = result.feedback
+    # These are shown once, not for every problem.
+    messages = [*(f"warning: {text}" for text in feedback.warnings), *_deduction_lines(result)]
     for problem in graded_problems(result, leave_out=leave_out):
         split = split_into_tests(settled_parts(problem))
         if split is not None:
-            messages: list[str] = []
-            if not records:  # these are shown once, not for every problem
-                messages += [f"warning: {text}" for text in result.feedback.warnings]
-                messages += _deduction_lines(result)
-            refusal = result.feedback.refusal
-            records.append(_problem_runner(problem, split, scores, refusal, messages))
+            records.append(_problem_runner(problem, split, scores, feedback.refusal, messages))
+            messages = []
     return tuple(records)
 
 
 class _Scores:
-    """Scores of tests whose floating-point sum in the reporter equals the exact sum.
-
-    Otherwise ten times 0.1 would be shown as 0.9999999999999999.
-    """
+    """Scores of tests whose floating-point sum is exact: 1, not ten times 0.1."""
 
     def __init__(self) -> None:
         self._exact = Fraction(0)
@@ -148,7 +148,6 @@ def reporter_files(result: Result, *, leave_out: bool = False) -> Exported:
 
 
 def _deduction_lines(result: Result) -> tuple[str, ...]:
-    """Returns the total after deductions, and the reason; nothing without deductions."""
     feedback = result.feedback
     text = deduction_text(feedback)
     if not text:
@@ -203,7 +202,7 @@ def _problem_runner(
         "max_score": _as_int_if_whole(float(most)),
         "tests": tests,
     }
-    messages = list(messages)
+    messages = [*messages]
     if waiting := open_parts([problem]):
         messages.append(f"still open and not counted: {', '.join(waiting)}")
     if messages:
@@ -250,3 +249,60 @@ def _failure_text(part: ShownPart) -> str:
 
 def _as_int_if_whole(value: float) -> float | int:
     return int(value) if value == int(value) else value
+
+
+@dataclass(frozen=True, slots=True)
+class EqualTests:
+    """A part, or a whole problem, as *total* tests of which *passing_count* pass."""
+
+    part: ShownPart | None
+    """None for a whole problem."""
+    total: int
+    passing_count: int
+
+
+@dataclass(frozen=True, slots=True)
+class EqualSplit:
+    """A problem as tests of equal weight."""
+
+    step: Fraction
+    """Points of one test."""
+    quanta: tuple[EqualTests, ...]
+    exact: bool
+    """Whether the tests represent the points exactly; otherwise they are rounded."""
+
+    @property
+    def points(self) -> float:
+        """The sum of the passing tests' points."""
+        return float(self.step * sum(tests.passing_count for tests in self.quanta))
+
+
+def split_into_tests(parts: Sequence[ShownPart]) -> EqualSplit | None:
+    """Returns the settled *parts* as tests of equal weight; None if no part is worth points."""
+    scored = [part for part in parts if part.max_points > 0]
+    if not scored:
+        return None
+    numbers = [x for part in scored for x in (part.points or 0.0, part.max_points)]
+    fractions = [Fraction(x).limit_denominator(_FINEST) for x in numbers]
+    if all(abs(float(f) - x) <= _SAME for f, x in zip(fractions, numbers, strict=True)):
+        below = math.lcm(*(x.denominator for x in fractions))
+        step = Fraction(math.gcd(*(int(x * below) for x in fractions)), below)
+        earned, maxima = fractions[::2], fractions[1::2]
+        if sum(maxima) / step <= MOST:
+            pairs = zip(scored, maxima, earned, strict=True)
+            quanta = tuple(EqualTests(p, int(m / step), int(g / step)) for p, m, g in pairs)
+            return EqualSplit(step, quanta, exact=True)
+    return _round_to_most(scored)
+
+
+def _round_to_most(parts: Sequence[ShownPart]) -> EqualSplit:
+    """Returns *parts* together as `MOST` tests, of which a rounded number passes."""
+    most = sum(Fraction(part.max_points).limit_denominator(_FINEST) for part in parts)
+    got = sum(part.points or 0.0 for part in parts)
+    passed = round(got / float(most) * MOST)
+    if 0 < got < float(most) - _SAME:
+        # Rounding must not turn partial points into none or all.
+        passed = min(max(passed, 1), MOST - 1)
+    step = Fraction(most, MOST)
+    exact = abs(float(step * passed) - got) <= _SAME
+    return EqualSplit(step, (EqualTests(None, MOST, passed),), exact=exact)

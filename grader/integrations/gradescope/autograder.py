@@ -14,14 +14,13 @@ from grader.files import write_atomic
 from grader.integrations.archive import make_zip
 from grader.integrations.base import option
 from grader.integrations.github.class_folders import needs_cuda, needs_torch
-from grader.integrations.gradescope.network import network_problems
 from grader.integrations.gradescope.results import HIDDEN_TOTAL, Tiers, Visibility, ungraded_result
 from grader.integrations.install import Source, chosen_source
 from grader.integrations.templates import render_folder
 from grader.model import Release
 from grader.release.file import load_release, release_bytes
 from grader.runtime.sandbox.linux import FIRST_UID
-from grader.text.words import count_of
+from grader.text.words import count_of, join_names
 
 RELEASE, SETTINGS, EARLY, WHEELS = "release.json", "settings.json", "not-finished.json", "wheels"
 EXECUTABLE = ("setup.sh", "run_autograder")
@@ -67,7 +66,6 @@ class RunSettings:
         help="Isolation required for student code in Gradescope.",
     )
     torch: bool = False
-    """Whether a part needs torch."""
 
     def __post_init__(self) -> None:
         """Raises SetupError if `rate` can't be read."""
@@ -81,10 +79,7 @@ class RunSettings:
 
     @property
     def limit(self) -> tuple[int, float] | None:
-        """Maximum number of submissions, and the period in minutes; None for no limit.
-
-        Raises SetupError if `--rate` is not valid.
-        """
+        """Maximum number of submissions, and the period in minutes; None for no limit."""
         if not self.rate:
             return None
         match = re.fullmatch(r"\s*(\d{1,4})\s*/\s*(\d{1,6}(?:\.\d+)?)\s*", self.rate)
@@ -118,11 +113,7 @@ class WrittenAutograder:
 def write_autograder(
     release_file: Path, out: Path, how: RunSettings, bank: Bank, grader_source: str = ""
 ) -> WrittenAutograder:
-    """Writes the zip of the release in *release_file* to *out*.
-
-    It installs the grader from *grader_source*; a wheel on this machine goes into the zip. Raises
-    SetupError if the source can't be read.
-    """
+    """Writes the zip of the release in *release_file* to *out*; a local wheel goes into it."""
     release = load_release(release_file)
     source = chosen_source(grader_source)
     how = replace(how, torch=needs_torch(release))
@@ -135,10 +126,7 @@ def write_autograder(
 def autograder_zip(
     how: RunSettings, release: bytes, title: str, source: Source, templates: tuple[Path, ...]
 ) -> bytes:
-    """Returns the zip that an instructor uploads. **Secret**: it contains the release.
-
-    The same arguments give the same bytes. Raises SetupError if a template is missing.
-    """
+    """Returns the zip that an instructor uploads. **Secret**: it contains the release."""
     wheel = source.wheel
     texts = render_folder(
         "gradescope",
@@ -160,13 +148,15 @@ def autograder_zip(
         ),
         **({} if wheel is None else {f"{WHEELS}/{wheel.name}": source.wheel_bytes()}),
     }
-    missing = [name for name in EXECUTABLE if name not in files]
-    if missing:
-        raise SetupError(
-            f"there is no template gradescope/{missing[0]}.j2", fix="install the package again"
-        )
     modes = {**dict.fromkeys(EXECUTABLE, 0o755), RELEASE: 0o600}
     return make_zip(dict(sorted(files.items())), lambda name: modes.get(name, 0o644))
+
+
+def network_problems(release: Release) -> frozenset[str]:
+    """Returns the ids of problems whose code communicates between processes."""
+    return frozenset(
+        name for name, problem in release.problems.items() if "loopback" in problem.needs
+    )
 
 
 def _notes(release: Release, how: RunSettings, source: Source) -> Iterator[str]:
@@ -177,11 +167,10 @@ def _notes(release: Release, how: RunSettings, source: Source) -> Iterator[str]:
         yield f"setup.sh installs {source.requirement()}; Gradescope must be able to reach that"
     bare = [s.id for s in release.students.values() if "@" not in s.id + s.email]
     if bare:
-        some = ", ".join(bare[:3]) + (", …" if len(bare) > 3 else "")
         yield (
             f"{len(bare)} of {count_of(len(release.students), 'student')} have no e-mail on the "
-            f"roster ({some}): Gradescope must know them by their id, as user number, as e-mail, "
-            "or as the part of the e-mail before the @"
+            f"roster ({join_names(bare, most=3)}): Gradescope must know them by their id, as user "
+            "number, as e-mail, or as the part of the e-mail before the @"
         )
     if how.torch:
         yield f"some parts need torch: choose a container with at least {TORCH_MB / 1024:g} GB"

@@ -17,8 +17,12 @@ from grader.errors import GraderError, SetupError
 from grader.files import write_atomic
 from grader.grading.settings import Settings
 from grader.integrations.github.autograding import GradedSubmission, grade_submission
-from grader.integrations.gradescope.autograder import RELEASE, SETTINGS, RunSettings
-from grader.integrations.gradescope.network import has_loopback, leave_open, network_problems
+from grader.integrations.gradescope.autograder import (
+    RELEASE,
+    SETTINGS,
+    RunSettings,
+    network_problems,
+)
 from grader.integrations.gradescope.results import (
     FILE,
     Visibility,
@@ -28,9 +32,12 @@ from grader.integrations.gradescope.results import (
     results_json,
     ungraded_result,
 )
-from grader.model import Limits, Student
+from grader.model import Limits, Release, Student, Verdict
+from grader.model.exported import Result
+from grader.model.result import ShownPart
 from grader.notebook.self_description import read_owner
 from grader.release.file import load_release
+from grader.runtime.sandbox import choose
 from grader.text.escape import to_one_line
 from grader.text.words import count_of, points
 
@@ -39,10 +46,14 @@ OURS_MB, OURS_WITH_TORCH_MB = 300, 550
 kernels, and a kernel before its first cell. With torch, the first two import it as well, because
 the grader runs the solution on hidden inputs."""
 LEAST_MB = 200
-"""Megabytes that student code gets at least."""
 CELL_SECONDS = 60.0
 SHARE = 0.6
 """Share of the time for the notebook's cells; the rest is for startup and hidden cases."""
+
+_NO_NETWORK = (
+    "Your code communicates between processes over 127.0.0.1, which is not possible in this "
+    "autograder. No points are deducted; your instructor grades this part elsewhere."
+)
 
 log = logging.getLogger("grader.gradescope")
 log.addHandler(logging.NullHandler())
@@ -68,17 +79,12 @@ class AutograderOutput:
     """The result of one autograder run."""
 
     data: bytes
-    """Content of `results.json`."""
     sentence: str
     """Printed by the autograder, which only the instructor sees."""
 
 
 def autograde(root: Path) -> AutograderOutput:
-    """Grades the submission in *root*, and writes its `results/results.json`.
-
-    Does not raise: if the submission can't be graded, or an internal error occurs, the file says
-    so and has no score.
-    """
+    """Grades the submission in *root* and writes its `results/results.json`, whatever happens."""
     metadata: Mapping[str, Any] = {}
     try:
         metadata = _read_json(
@@ -99,8 +105,7 @@ def autograde(root: Path) -> AutograderOutput:
 
 
 def _grade(root: Path, how: RunSettings, metadata: Mapping[str, Any]) -> AutograderOutput:
-    """Returns the output for the submission in *root*, without a score if it exceeds the limit, has
-    no notebook, or is by nobody in the release."""
+    """Returns the output for the submission in *root*; without a score if it can't be graded."""
     if how.limit is not None:
         refusal = rate_refusal(metadata, most=how.limit[0], minutes=how.limit[1])
         if refusal is not None:
@@ -140,7 +145,6 @@ def _grade(root: Path, how: RunSettings, metadata: Mapping[str, Any]) -> Autogra
 
 
 def _named_students(submission: Path) -> Iterator[str]:
-    """Yields the students that the submitted notebooks name."""
     for path in [*submission.rglob("*.ipynb")][:20]:
         with suppress(GraderError, OSError):
             yield read_owner(notebook.read(read_file(path))).student
@@ -153,7 +157,6 @@ def _notes(best: GradedSubmission, students: Sequence[str]) -> Iterator[str]:
 
 
 def _total_sentence(best: GradedSubmission) -> str:
-    """Returns the total, and why parts are open, if any are."""
     shown = best.result.feedback
     total = f"{shown.student.id}: {points(shown.score)} of {points(shown.max_score)} points"
     parts = [part for problem in shown.problems for part in problem.parts if part.points is None]
@@ -178,7 +181,6 @@ def find_submitters(students: Mapping[str, Student], metadata: Mapping[str, Any]
 
 
 def _submitter_names(metadata: Mapping[str, Any]) -> str:
-    """Returns the e-mails or user numbers of all submitters, for a message."""
     shown = (
         _fold_text(u.get("email")) or f"user {_fold_text(u.get('id'))}"
         for u in _list_users(metadata)
@@ -213,7 +215,6 @@ def _ungraded_output(sentence: str, metadata: Mapping[str, Any]) -> AutograderOu
 
 
 def _load_settings(source: Path) -> RunSettings:
-    """Returns the settings in the folder *source*. Raises SetupError if they can't be read."""
     path, fix = source / SETTINGS, "upload the zip that `grader classroom gradescope` writes"
     data = _read_json(path, fix)
     try:
@@ -225,7 +226,6 @@ def _load_settings(source: Path) -> RunSettings:
 
 
 def _read_json(path: Path, fix: str) -> Mapping[str, Any]:
-    """Returns the JSON object in *path*. Raises SetupError with *fix* if there is none."""
     try:
         data = json.loads(path.read_bytes())
     except (OSError, ValueError):
@@ -233,3 +233,36 @@ def _read_json(path: Path, fix: str) -> Mapping[str, Any]:
     if not isinstance(data, dict):
         raise SetupError("the file is missing or is not JSON", where=str(path), fix=fix)
     return data
+
+
+def has_loopback(sandbox: str) -> bool:
+    """Returns whether student code in the sandbox *sandbox* can use 127.0.0.1.
+
+    Without a network of its own it can't, because it would be the whole container's.
+    """
+    plan = choose(sandbox).sandbox.plan(loopback=True)
+    return plan["loopback"] or plan["filter"] is None
+
+
+def leave_open(result: Result, release: Release) -> Result:
+    """Returns *result* with code parts left open that may have lost points without a network."""
+    feedback, needing = result.feedback, network_problems(release)
+    problems = tuple(
+        replace(p, parts=tuple(map(_leave_part_open, p.parts))) if p.id in needing else p
+        for p in feedback.problems
+    )
+    lost = sum(p.points for p in feedback.problems) - sum(p.points for p in problems)
+    feedback = replace(
+        feedback,
+        problems=problems,
+        score=round(feedback.score - lost, 6),
+        complete=feedback.complete and problems == feedback.problems,
+    )
+    return replace(result, feedback=feedback)
+
+
+def _leave_part_open(part: ShownPart) -> ShownPart:
+    judged = part.kind == "code" and part.verdict is not Verdict.ABSENT
+    if not judged or part.points is None or part.points >= part.max_points:
+        return part
+    return replace(part, points=None, verdict=Verdict.UNSETTLED, why=_NO_NETWORK, look_at="")

@@ -46,7 +46,6 @@ class Tiers:
     solutions: Visibility = Visibility.AFTER_PUBLISHED
     """Accepted answers and worked solutions, which exist once the feedback is published."""
     output: Visibility = Visibility.STAFF
-    """What the autograder prints."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -78,12 +77,10 @@ def results_json(
     counted: tuple[str, ...] = (),
     above: tuple[str, ...] = (),
 ) -> bytes:
-    """Returns `results.json` of one submission.
+    """Returns `results.json` of one submission, in which open parts have no score.
 
-    An open part has no score, and the text lists it; while all parts are open, there is no total
-    score either. *above* is plain text that precedes everything else. *counted* holds the times of
-    the runs that count toward the submission limit, including this one; the next run passes them
-    to `rate_refusal`. Raises SetupError if the submission is not graded yet.
+    *above* is plain text that precedes everything else. *counted* are the times of the runs that
+    count toward the limit, with this one. Raises SetupError if it is not graded yet.
     """
     feedback = result.feedback
     tiers = tiers or Tiers()
@@ -126,8 +123,7 @@ def results_json(
 def ungraded_result(sentence: str, **extra: object) -> bytes:
     """Returns `results.json` without any score; *sentence* tells the student why.
 
-    Gradescope treats a file without a score as a failed autograder and records no points. It has
-    no other way to say "no grade yet", and a 0 would claim that the work was judged.
+    Gradescope has no other way to say "no grade yet", and a 0 would claim that it was judged.
     """
     text = escape_controls(sentence)
     test = {
@@ -159,12 +155,9 @@ def _message_json(text: str, extra: Mapping[str, object], **more: object) -> byt
 class RateRefusal:
     """A submission that exceeds the limit on submissions per period."""
 
-    until: datetime
-    """When the next submission is graded again; has a time zone."""
     submission_times: tuple[str, ...]
     """The times of the submissions that used up the limit."""
     score: float | None
-    """Score of the last graded submission; None if there is none."""
     sentence: str
 
     def results_json(self) -> bytes:
@@ -189,7 +182,6 @@ def rate_refusal(metadata: Mapping[str, Any], *, most: int, minutes: float) -> R
     score = _last_score(metadata)
     limit = f"the limit is {count(most, 'submission')} within {minutes:g} minutes"
     return RateRefusal(
-        until=until,
         submission_times=recent,
         score=score,
         sentence=f"Not graded: {limit}. Submit again after {until.isoformat(timespec='seconds')}."
@@ -206,11 +198,7 @@ def counted_runs(metadata: Mapping[str, Any], *, minutes: float) -> tuple[str, .
 
 
 def earlier_counted_runs(metadata: Mapping[str, Any]) -> tuple[str, ...]:
-    """Returns the times of earlier submissions that count toward the limit, oldest first.
-
-    Uses the list in the latest submission's results if there is one, because Gradescope passes
-    on no older results.
-    """
+    """Returns the times of earlier submissions that count toward the limit, oldest first."""
     previous = _previous_submissions(metadata)
     results = previous[-1].get("results") if previous else None
     extra = results.get("extra_data") if isinstance(results, Mapping) else None
@@ -230,7 +218,6 @@ def _previous_submissions(metadata: Mapping[str, Any]) -> list[Mapping[str, Any]
 
 
 def _last_score(metadata: Mapping[str, Any]) -> float | None:
-    """Returns the score of the latest graded submission; None if there is none."""
     for submission in reversed(_previous_submissions(metadata)):
         try:
             if submission.get("score") is not None and not submission.get("autograder_error"):
@@ -253,7 +240,6 @@ def _parse_time(value: object) -> datetime:
 
 
 def _heading(feedback: Feedback) -> str:
-    """Returns the plain text above all tests."""
     lines = []
     if feedback.refusal:
         lines.append(feedback.refusal)

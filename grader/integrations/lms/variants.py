@@ -23,6 +23,8 @@ from grader.text.words import part_letter
 
 TRIES = 20
 """Seeds to try per wanted variant until one gives different numbers."""
+RANDOM_KEY = "drawn with a random key; to get the same numbers again, use --private-key"
+"""Note on a quiz without a private key."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -43,20 +45,14 @@ class VariantsExporter(QuizExporter):
 
 
 def make_quiz(bank: Bank, wanted: str, variants: int, private_key: str | None = None) -> Quiz:
-    """Returns the quiz of the set *wanted*, with at most *variants* variants of each problem.
-
-    The same set, key and number give the same quiz. Problems of a pool with different points are
-    scaled to the highest, with a note. Raises SpecError if a problem can't be drawn.
-    """
+    """Returns the quiz of the set *wanted*, with at most *variants* variants of each problem."""
     exam = bank.exam(wanted)
-    drawing = _VariantDraw(
-        bank=bank, key=private_key_of(private_key) or secrets.token_bytes(32), variants=variants
-    )
+    key = private_key_of(private_key) or secrets.token_bytes(32)
     pools, notes = [], []
-    groups = ((group, slot) for slot in exam.slots for group in drawing.split_pool(slot))
+    groups = ((group, slot) for slot in exam.slots for group in _split_pool(slot, key))
     for number, (group, slot) in enumerate(groups, start=1):
         questions = tuple(
-            question for name in group for question in drawing.iter_questions(name, slot)
+            asked for name in group for asked in _iter_questions(bank, key, name, slot, variants)
         )
         pool, scaled = even_points(Pool(number=number, questions=questions))
         pools.append(pool)
@@ -70,7 +66,7 @@ def make_quiz(bank: Bank, wanted: str, variants: int, private_key: str | None = 
             "key, and every student gets one problem from each group"
         )
     if private_key is None:
-        notes.append("drawn with a random key; to get the same numbers again, use --private-key")
+        notes.append(RANDOM_KEY)
     return Quiz(
         id=exam.id,
         title=exam.title,
@@ -81,41 +77,37 @@ def make_quiz(bank: Bank, wanted: str, variants: int, private_key: str | None = 
     )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _VariantDraw:
-    bank: Bank
-    key: bytes
-    variants: int
+def _split_pool(slot: Slot, key: bytes) -> list[tuple[str, ...]]:
+    """Returns the problems of *slot* in one group per problem that is drawn from it."""
+    if slot.problem:
+        return [(slot.problem,)]
+    seed = seed_for(key, "quiz", "pool/" + "/".join(slot.pool))
+    shuffled = order(seed, "pool", len(slot.pool))
+    groups = [sorted(shuffled[start :: slot.choose]) for start in range(slot.choose)]
+    return [tuple(slot.pool[i] for i in group) for group in sorted(groups)]
 
-    def split_pool(self, slot: Slot) -> list[tuple[str, ...]]:
-        """Returns the problems of *slot* in one group per problem that is drawn from it."""
-        if slot.problem:
-            return [(slot.problem,)]
-        seed = seed_for(self.key, "quiz", "pool/" + "/".join(slot.pool))
-        shuffled = order(seed, "pool", len(slot.pool))
-        groups = [sorted(shuffled[start :: slot.choose]) for start in range(slot.choose)]
-        return [tuple(slot.pool[i] for i in group) for group in sorted(groups)]
 
-    def iter_questions(self, name: str, slot: Slot) -> Iterator[QuizQuestion]:
-        """Yields variants of the problem *name* that all look different to students."""
-        problem, source = self.bank.locate(name)
-        distinct: set[object] = set()
-        for number in range(1, self.variants * TRIES + 1):
-            if len(distinct) == self.variants:
-                return
-            try:
-                seed = seed_for(self.key, f"variant/{number}", problem.id)
-                variant = draw(problem, seed, self.bank.facts)
-            except DrawError as error:
-                raise SpecError(error.what, where=source.at(error.path), fix=error.fix) from None
-            worth = points_of(problem, slot, variant.draw.seed)
-            question = quiz_question(variant, worth, len(distinct) + 1)
-            # What a student sees, apart from the order of options.
-            fields = tuple(replace(field, items=()) for field in question.fields)
-            shown = replace(question, variant=0, solution="", fields=fields)
-            if shown not in distinct:
-                distinct.add(shown)
-                yield question
+def _iter_questions(
+    bank: Bank, key: bytes, name: str, slot: Slot, variants: int
+) -> Iterator[QuizQuestion]:
+    """Yields variants of the problem *name* that all look different to students."""
+    problem, source = bank.locate(name)
+    distinct: set[object] = set()
+    for number in range(1, variants * TRIES + 1):
+        if len(distinct) == variants:
+            return
+        try:
+            variant = draw(problem, seed_for(key, f"variant/{number}", problem.id), bank.facts)
+        except DrawError as error:
+            raise SpecError(error.what, where=source.at(error.path), fix=error.fix) from None
+        worth = points_of(problem, slot, variant.draw.seed)
+        question = quiz_question(variant, worth, len(distinct) + 1)
+        # What a student sees, apart from the order of options.
+        fields = tuple(replace(field, items=()) for field in question.fields)
+        shown = replace(question, variant=0, solution="", fields=fields)
+        if shown not in distinct:
+            distinct.add(shown)
+            yield question
 
 
 def _worked_solution(variant: Variant, asked: Iterable[str]) -> str:

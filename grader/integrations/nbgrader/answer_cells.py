@@ -38,7 +38,6 @@ class AnswerCells:
     """The content of one part's cells."""
 
     how: str
-    """How to write the answer, in one line."""
     read: str
     """Python expression for the answer as read."""
     right: str
@@ -48,7 +47,6 @@ class AnswerCells:
     template: str = "..."
     """Python expression for the unanswered variable."""
     options: str = ""
-    """The options as Markdown."""
     condition: str = ""
     """Python condition that is true if there is a readable answer; by default, *read* is one."""
 
@@ -90,7 +88,6 @@ def _unit_factors(unit: str) -> dict[str, int | float]:
 
 
 def _number_instructions(item: NumberItem) -> str:
-    """Returns how to write the number, and in which unit."""
     what = "a whole number" if item.whole else "a number"
     if not item.unit:
         return what
@@ -103,7 +100,6 @@ def _range_literals(ranges: Sequence[NumberRange]) -> str:
 
 
 def _number_answer(name: str, items: Sequence[NumberItem]) -> AnswerCells:
-    """Returns the content of a part that asks for a number, or for a table of numbers."""
     item = items[0]
     if len(items) > 1 or item.row:
         return _table_answer(name, items)
@@ -117,7 +113,6 @@ def _number_answer(name: str, items: Sequence[NumberItem]) -> AnswerCells:
 
 
 def _table_answer(name: str, items: Sequence[NumberItem]) -> AnswerCells:
-    """Returns the content of a part that asks for a list of numbers per row of a table."""
     rows = list(dict.fromkeys(item.row for item in items))
     columns = list(dict.fromkeys(item.column for item in items))
     grid = {row: [item for item in items if item.row == row] for row in rows}
@@ -151,7 +146,6 @@ _RULES = {
 
 
 def _choice_answer(name: str, items: Sequence[ChoiceItem]) -> AnswerCells:
-    """Returns the content of a part that asks for True or False, a letter, or several letters."""
     (item,) = items
     if [c.text for c in item.choices] == ["True", "False"]:
         read, right = f"exam_truth({name})", next(c.text for c in item.choices if c.right)
@@ -183,13 +177,11 @@ def _choice_answer(name: str, items: Sequence[ChoiceItem]) -> AnswerCells:
 
 
 def _option_shares(read: str, choices: Sequence[tuple[object, ChoiceOption]]) -> str:
-    """Returns code that gives the share of the chosen option."""
     outcomes = {label: (c.share, c.feedback) for label, c in choices if c.share or c.feedback}
     return _share_code("option", read=read, shares=repr(outcomes))
 
 
 def _pairs_answer(name: str, items: Sequence[PairsItem]) -> AnswerCells:
-    """Returns the content of a part that asks for a letter per number."""
     (item,) = items
     letters = LETTERS[: len(item.targets)]
     right = {number: letters[at] for number, at in enumerate(item.right, 1)}
@@ -214,7 +206,6 @@ def _pairs_answer(name: str, items: Sequence[PairsItem]) -> AnswerCells:
 
 
 def _order_answer(name: str, items: Sequence[OrderItem]) -> AnswerCells:
-    """Returns the content of a part that asks for all letters in an order."""
     (item,) = items
     letters = LETTERS[: len(item.things)]
     # In a fixed order that is independent of the original order.
@@ -236,7 +227,6 @@ def _order_answer(name: str, items: Sequence[OrderItem]) -> AnswerCells:
 
 
 def _text_answer(name: str, items: Sequence[TextItem]) -> AnswerCells:
-    """Returns the content of a part that asks for a word or a few."""
     (item,) = items
     read, fold = f"exam_text({name})", "" if item.exact else ".casefold()"
     accepted = [

@@ -37,7 +37,6 @@ class SourceCell:
 
     grade_id: str
     type: str
-    """`code`, `markdown`, or `raw`."""
     source: str
     grade: bool = False
     """Whether it earns points."""

@@ -25,8 +25,7 @@ def grade_id(cell: Cell) -> str | None:
 
 
 def source_cell(cell: Cell, where: str) -> SourceCell | None:
-    """Returns *cell* with its nbgrader metadata; None if nbgrader does not manage it. Raises
-    SetupError for metadata that nbgrader rejects."""
+    """Returns *cell* with its nbgrader metadata; None without any. Raises SetupError if invalid."""
     about = cell.metadata.get("nbgrader")
     about = about if isinstance(about, Mapping) else {}
     flags = {name: about.get(name) is True for name in ("grade", "solution", "locked", "task")}
@@ -54,9 +53,7 @@ def source_cell(cell: Cell, where: str) -> SourceCell | None:
             where=where,
             fix="give it a number of at least 0",
         )
-    managed = SourceCell(grade_id=name, type=cell.type, source=cell.source, points=points, **flags)
-    _require_consistent(managed, where)
-    return managed
+    return SourceCell(grade_id=name, type=cell.type, source=cell.source, points=points, **flags)
 
 
 def _read_points(about: Mapping[str, object]) -> float | None:
@@ -66,17 +63,6 @@ def _read_points(about: Mapping[str, object]) -> float | None:
     except (TypeError, ValueError, OverflowError):
         return None
     return points if 0 <= points < float("inf") else None
-
-
-def _require_consistent(cell: SourceCell, where: str) -> None:
-    """Raises SetupError if the type of *cell* does not fit its other metadata."""
-    if cell.task and cell.type != "markdown":
-        what = f"the task '{cell.grade_id}' is not a Markdown cell"
-    elif cell.type == "markdown" and not cell.task and cell.grade != cell.solution:
-        what = f"the Markdown cell '{cell.grade_id}' is only one of graded and solution"
-    else:
-        return
-    raise SetupError(what, where=where, fix="run `nbgrader validate` on the source notebook")
 
 
 def cell_checksum(cell: SourceCell) -> str:
@@ -109,10 +95,7 @@ def cell_metadata(cell: SourceCell, *, released: bool) -> dict[str, object]:
 
 
 def clear_answers(cell: SourceCell, where: str = "", config: CourseConfig = _USUAL) -> SourceCell:
-    """Returns the cell as nbgrader's gradebook keeps it: as students see it, with hidden tests.
-
-    Raises SetupError for a region without an end or outside of an answer cell.
-    """
+    """Returns the cell as nbgrader's gradebook keeps it: as students see it, with hidden tests."""
     stub = config.code_stub if cell.type == "code" else config.text_stub
     text, has_solution = _replace_regions(cell.source, config.solution, stub, where)
     if has_solution and not cell.solution and config.require_solution_cells:

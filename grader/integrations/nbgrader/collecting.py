@@ -7,8 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
 from grader.collect import read_attempts, unexamined_submission
-from grader.collect.entries import FileQuota, NotebookFile
-from grader.collect.names import Notice, Remark, make_notice
+from grader.collect.entries import FileQuota, NotebookFile, Notice, Remark, make_notice
 from grader.collect.notices import Notices
 from grader.collect.readers import iter_entries
 from grader.model import Submission
@@ -31,8 +30,7 @@ def collect_assignment(
     """Collects the submissions in *path*: a folder, a zip, or one notebook.
 
     Their paths are `STUDENT/ASSIGNMENT/NOTEBOOK.ipynb`, optionally below `submitted`, or
-    `STUDENT/NOTEBOOK.ipynb`. If the assignment has a single notebook, `STUDENT.ipynb` or any name
-    in a folder `STUDENT` works too. Raises SetupError if *path* can't be read.
+    `STUDENT/NOTEBOOK.ipynb`; with a single notebook also `STUDENT.ipynb`.
     """
     layout = _CourseLayout(assignment, notebooks)
     path = Path(path).absolute()
@@ -60,7 +58,7 @@ def collect_assignment(
             reverse=True,
         )
         (newest,) = read_attempts(student, mine[:1], notices)
-        submissions.setdefault(student, {})[name] = newest
+        submissions.setdefault(student, {})[name] = newest.submission
         text = f"not graded: {mine[0].name} is graded instead"
         for older in mine[1:]:
             notices.add(student, make_notice("info", older.name, text))
@@ -90,8 +88,7 @@ class _CourseLayout:
         return parts[0] if len(parts) > 1 else None
 
     def locate(self, name: PurePosixPath) -> tuple[str, str] | Notice:
-        """Returns the student and the notebook that the file *name* belongs to, or a notice if the
-        assignment has no such notebook."""
+        """Returns the student and the notebook of the file *name*, or a notice if there is none."""
         parts = _parts_below_top(name)
         if len(parts) > 1 and name.stem in self._notebooks:
             return parts[0], name.stem

@@ -35,10 +35,7 @@ Settings = Mapping[str, Setting]
 
 
 def load_course(folder: Path) -> CourseConfig:
-    """Reads the settings for *folder* from the nearest enclosing folder with a configuration file.
-
-    Raises SpecError for a file that can't be evaluated without running it.
-    """
+    """Reads the settings for *folder* from the nearest folder with a configuration file."""
     folder = folder.absolute()
     for above in (folder, *folder.parents)[:_ABOVE]:
         files = [above / name for name in _FILES if (above / name).is_file()]
@@ -51,10 +48,7 @@ def load_course(folder: Path) -> CourseConfig:
 
 
 def require_usual_regions(folder: Path) -> None:
-    """Raises SetupError if nbgrader would not find the regions of an exported notebook.
-
-    nbgrader would then release the solutions to students.
-    """
+    """Raises SetupError if nbgrader would not find the regions, and so release solutions."""
     course, usual = load_course(folder), CourseConfig()
     for region in ("solution", "hidden", "scheme"):
         markers = getattr(course, region)
@@ -69,7 +63,6 @@ def require_usual_regions(folder: Path) -> None:
 
 
 def _read_text(file: Path) -> str:
-    """Returns the text of a settings file. Raises SpecError if it can't be read as UTF-8."""
     try:
         return file.read_text(encoding="utf-8-sig")
     except OSError as error:
@@ -80,11 +73,7 @@ def _read_text(file: Path) -> str:
 
 
 def parse_python(text: str, file: str) -> Settings:
-    """Reads the settings in a Python configuration file; raises SpecError with the place.
-
-    Nothing is executed: only `c.SECTION.NAME = VALUE` with a literal value is understood. Imports
-    and helper variables are skipped.
-    """
+    """Reads the literal settings in a Python file without executing it; raises SpecError."""
     try:
         tree = ast.parse(text)
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
@@ -214,10 +203,7 @@ _NOTED = {
 
 
 def interpret_settings(settings: Settings, file: str = "") -> CourseConfig:
-    """Returns what *settings*, read from *file*, mean for grading.
-
-    Raises SpecError for a setting that changes marks and can't be applied.
-    """
+    """Returns what *settings* mean for grading; raises SpecError if they can't be applied."""
     notes = []
     for name, setting in settings.items():
         refusal, note = _find_reason(_REFUSED, name), _find_reason(_NOTED, name)
@@ -248,7 +234,6 @@ def _changes_marks(name: str, value: object) -> bool:
 
 
 def _read_config_fields(settings: Settings) -> dict[str, Any]:
-    """Returns the fields of CourseConfig that *settings* change. Raises SpecError if one is bad."""
     fields: dict[str, Any] = {}
     for name, (field, fits, wanted) in _HONORED.items():
         if name not in settings:

@@ -15,7 +15,7 @@ from grader.draw import paper
 from grader.errors import SetupError
 from grader.integrations.base import QuizExporter, option
 from grader.integrations.lms.quizzes.supported_parts import fit_quiz, loss_notes
-from grader.integrations.lms.variants import quiz_question
+from grader.integrations.lms.variants import RANDOM_KEY, quiz_question
 from grader.integrations.nbgrader.answer_cells import answer_of, reading_code
 from grader.integrations.nbgrader.assignment import SourceCell
 from grader.integrations.nbgrader.cells import (
@@ -87,11 +87,20 @@ class Nbgrader(QuizExporter):
         """Draws one version of the set, with numbers that depend on the version and the key."""
         notes = [_ALIKE.format(version=self.version)]
         if self.private_key is None:
-            notes.append(
-                "drawn with a random key; to get the same numbers again, use --private-key"
-            )
+            notes.append(RANDOM_KEY)
         drawn = version_paper(bank, wanted, self.version, self.private_key)
-        return version_quiz(drawn, self.version, tuple(notes))
+        exam = drawn.exam
+        return Quiz(
+            id=exam.id,
+            title=f"{exam.title}, version {self.version}",
+            instructions=exam.instructions.strip(),
+            minutes=exam.minutes,
+            pools=tuple(
+                Pool(number=q.number, questions=(quiz_question(q.variant, q.points, 1),))
+                for q in drawn.questions
+            ),
+            notes=tuple(notes),
+        )
 
     def check_target(self, subject: Quiz, out: Path) -> None:
         """Raises SetupError if the course has unusual regions or the assignment exists already."""
@@ -109,16 +118,29 @@ class Nbgrader(QuizExporter):
 
     def export(self, subject: Quiz) -> Exported:
         """Returns the source notebook and the students' notebook."""
-        return nbgrader_assignment(
-            subject, f"{subject.id}-{self.version}", leave_out=self.leave_out
+        drawn = [f"{pool.number}" for pool in subject.pools if len(pool.questions) > 1]
+        if drawn:
+            raise SetupError(
+                f"nbgrader gives all students the same notebook, and '{subject.id}' has several "
+                f"questions at number {', '.join(drawn)}",
+                fix="draw one version of the set: `grader export nbgrader SET --version A`",
+            )
+        fitted = fit_quiz(subject, "nbgrader", _unfit_reason, leave_out=self.leave_out)
+        # Clean the text first, because nbgrader's checksums are computed from the written text.
+        source = [replace(c, source=escape_controls(c.source)) for c in notebook_cells(fitted)]
+        released = [released_cell(clear_answers(cell)) for cell in source]
+        place = f"{subject.id}-{self.version}/{subject.id}.ipynb"
+        return Exported(
+            files={
+                f"source/{place}": _notebook_bytes(source, released=False),
+                f"{STUDENTS}/{place}": _notebook_bytes(released, released=True),
+            },
+            notes=(*fitted.notes, *loss_notes(fitted, _iter_losses), *_NOTES),
         )
 
 
 def version_paper(bank: Bank, wanted: str, version: str, private_key: str | None = None) -> Paper:
-    """Returns the paper of a pseudo-student who stands for the version.
-
-    Raises SpecError if a problem can't be drawn, and SetupError for an invalid name.
-    """
+    """Returns the paper of a pseudo-student for the version; raises SetupError for a bad name."""
     if not _NAME.fullmatch(version):
         raise SetupError(
             f"'{version}' is not a valid name of a version",
@@ -130,48 +152,6 @@ def version_paper(bank: Bank, wanted: str, version: str, private_key: str | None
     student = Student(id=f"version-{version}")
     key = private_key_of(private_key) or secrets.token_bytes(32)
     return paper(new_release(bank, exam, (student,), key), student)
-
-
-def version_quiz(paper: Paper, version: str, notes: tuple[str, ...] = ()) -> Quiz:
-    """Returns the paper as a quiz with one question per number."""
-    exam = paper.exam
-    return Quiz(
-        id=exam.id,
-        title=f"{exam.title}, version {version}",
-        instructions=exam.instructions.strip(),
-        minutes=exam.minutes,
-        pools=tuple(
-            Pool(number=asked.number, questions=(quiz_question(asked.variant, asked.points, 1),))
-            for asked in paper.questions
-        ),
-        notes=notes,
-    )
-
-
-def nbgrader_assignment(quiz: Quiz, assignment: str, *, leave_out: bool = False) -> Exported:
-    """Returns the files of the assignment in a course, and notes on what nbgrader can't represent.
-
-    Raises SetupError if a number has several questions, which a notebook can't draw from, and for
-    parts that nbgrader's tests can't grade, unless *leave_out* is True.
-    """
-    drawn = [f"{pool.number}" for pool in quiz.pools if len(pool.questions) > 1]
-    if drawn:
-        raise SetupError(
-            f"nbgrader gives all students the same notebook, and '{quiz.id}' has several questions "
-            f"at number {', '.join(drawn)}",
-            fix="draw one version of the set: `grader export nbgrader SET --version A`",
-        )
-    fitted = fit_quiz(quiz, "nbgrader", _unfit_reason, leave_out=leave_out)
-    # Clean the text first, because nbgrader's checksums are computed from the written text.
-    source = [replace(cell, source=escape_controls(cell.source)) for cell in notebook_cells(fitted)]
-    released = [released_cell(clear_answers(cell)) for cell in source]
-    return Exported(
-        files={
-            f"source/{assignment}/{quiz.id}.ipynb": _notebook_bytes(source, released=False),
-            f"{STUDENTS}/{assignment}/{quiz.id}.ipynb": _notebook_bytes(released, released=True),
-        },
-        notes=(*fitted.notes, *loss_notes(fitted, _iter_losses), *_NOTES),
-    )
 
 
 def _unfit_reason(item: Item, _points: float) -> str | None:
@@ -186,7 +166,6 @@ def _iter_losses(item: Item) -> Iterator[str]:
 
 
 def _notebook_bytes(cells: list[SourceCell], *, released: bool) -> bytes:
-    """Returns the notebook file with *cells*, with checksums if it is *released* to students."""
     written = [
         Cell(
             type=cast("CellType", cell.type),

@@ -56,7 +56,6 @@ class GradedAssignment(ResultSource):
                 yield evidence
 
     def _iter_problems(self, row: Row) -> Iterator[ShownProblem]:
-        """Yields one problem per notebook that has marks in *row*, with the marks as parts."""
         for number, notebook in enumerate(self.assignment.notebooks, 1):
             parts = [_shown_part(mark) for mark in row.marks if mark.problem == notebook.name]
             if parts:
@@ -78,7 +77,6 @@ def graded_assignment(book: Gradebook) -> GradedAssignment:
 
 
 def _shown_part(mark: Mark) -> ShownPart:
-    """Returns what a student sees of *mark*."""
     return ShownPart(
         id=mark.part,
         name=mark.name,
@@ -94,8 +92,7 @@ def _shown_part(mark: Mark) -> ShownPart:
 
 
 def _run_summary(evidence: Evidence, *, published: bool) -> RunSummary:
-    """Returns how the notebook ran. Before grades are published, a failed test shows only the name
-    of its error, because the message could reveal the test."""
+    """Returns how the notebook ran, at first without messages, which could reveal a test."""
     if published:
         return run_summary(evidence)
     test_cells = {answer.raw.get("index") for answer in evidence.answers.values() if answer.raw}

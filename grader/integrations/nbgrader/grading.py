@@ -10,7 +10,7 @@ from contextlib import closing
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path, PurePath, PurePosixPath
 
-from grader.collect.names import make_notice
+from grader.collect.entries import make_notice
 from grader.errors import SetupError
 from grader.files import exclusive_lock, remove_partial_files
 from grader.gradebook import Gradebook
@@ -51,10 +51,8 @@ def grade_assignment(
 ) -> AssignmentRun:
     """Executes and marks *submissions* into the results folder *out*.
 
-    A notebook that was executed with the same cells is not executed again, even if points or the
-    order of cells changed. The time limit per cell is *cell_seconds*, or else the course's.
-    *started* is called with the number of notebooks to execute. Raises SetupError if the
-    assignment, the submissions or *out* can't be used.
+    What was executed with the same cells is not executed again. *started* is called with the number
+    of notebooks to execute. Raises SetupError.
     """
     assignment = load_assignment(source)
     settings = replace(settings, limits=_choose_limits(assignment, settings.limits, cell_seconds))
@@ -94,10 +92,7 @@ def grade_assignment(
 
 
 def _choose_limits(assignment: Assignment, limits: Limits, cell_seconds: float | None) -> Limits:
-    """Returns *limits* with the time per cell from the caller, or else from the course.
-
-    If the course allows a cell more time than a notebook has, the notebook's limit is raised.
-    """
+    """Returns *limits* with the caller's time per cell, or else with the course's."""
     if cell_seconds is not None:
         return replace(limits, cell_seconds=cell_seconds)
     whole = limits.notebook_seconds
@@ -106,7 +101,6 @@ def _choose_limits(assignment: Assignment, limits: Limits, cell_seconds: float |
 
 
 def _require_students(batch: CollectedAssignment, only: tuple[str, ...], submissions: Path) -> None:
-    """Raises SetupError if there are no submissions, or a student in *only* has none."""
     if not batch.submissions:
         raise SetupError(
             "there are no notebooks of this assignment",
@@ -135,7 +129,6 @@ def _bind_results(book: Gradebook, assignment: Assignment) -> None:
 
 
 def _whole_submission(student: str, mine: Mapping[str, Submission]) -> Submission:
-    """Returns one submission that represents all notebooks of a student."""
     if len(mine) == 1:
         return next(iter(mine.values()))
     digests = [[name, one.sha256] for name, one in sorted(mine.items())]
@@ -196,8 +189,7 @@ class _AssignmentFiler:
     def _load_evidence(
         self, notebook: str, works: Mapping[str, StudentWork]
     ) -> Iterator[Submission]:
-        """Adds the stored evidence of *notebook* to *works*, and yields the submissions that must
-        be executed: those without evidence, or with evidence of a disturbed run."""
+        """Adds stored evidence of *notebook* to *works*; yields what is still to execute."""
         for work in works.values():
             submission = work.notebooks.get(notebook)
             if submission is None or submission.refusal is not None:

@@ -61,7 +61,6 @@ class StudentWork:
     """One student's submissions and evidence, by notebook."""
 
     whole: Submission
-    """Represents all notebooks."""
     notebooks: Mapping[str, Submission]
     evidence: dict[str, Evidence] = field(default_factory=dict)
 
@@ -90,7 +89,6 @@ def score_assignment(assignment: Assignment, work: StudentWork) -> Grade:
 def _score_notebook(
     assignment: Assignment, notebook: SourceNotebook, work: StudentWork
 ) -> Iterator[Mark]:
-    """Yields the mark of each cell of *notebook* that has points."""
     evidence = work.evidence.get(notebook.name)
     for cell in notebook.cells:
         if not cell.is_marked:

@@ -16,7 +16,6 @@ from grader.notebook.cells import CellType
 OUTPUTS, WRITTEN = "outputs", "written"
 """Tags in evidence: the outputs of a test cell, and the text that a student wrote."""
 _LONGEST = 20_000
-"""Characters kept of a written answer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,10 +25,7 @@ class NotebookOverlay(Overlay):
     source: SourceNotebook
 
     def apply(self, cells: Sequence[Cell]) -> tuple[Cell, ...]:
-        """Returns the student's *cells* as nbgrader would execute them.
-
-        The text and type of locked cells are never taken from the submission.
-        """
+        """Returns the student's *cells* with the text and type of locked ones from the source."""
         sources = {cell.grade_id: cell for cell in self.source.cells}
         replaced = list(cells)
         for name, index in self.places(cells).items():
@@ -39,11 +35,7 @@ class NotebookOverlay(Overlay):
         return tuple(replaced)
 
     def places(self, cells: Sequence[Cell]) -> dict[str, int]:
-        """Returns the index of each cell of the assignment, by its id.
-
-        Of several cells with the same id, the last counts, as in nbgrader; the others are treated
-        as cells without an id.
-        """
+        """Returns the index of each cell of the assignment, by its id; the last one counts."""
         known = {cell.grade_id for cell in self.source.cells}
         names = ((grade_id(cell), index) for index, cell in enumerate(cells))
         return {name: index for name, index in names if name in known}

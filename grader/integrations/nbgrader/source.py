@@ -25,18 +25,12 @@ from grader.notebook import Notebook
 
 FILE = "assignment.json"
 """File with the assignment in a results folder. **Secret**: it contains hidden tests."""
-MAX_FILES = 1_000
-MAX_BYTES = 200_000_000
-"""Total size limit of the files next to the notebooks."""
 
 _NOT_COPIED = (".ipynb_checkpoints", "__pycache__")
 
 
 def load_assignment(path: Path) -> Assignment:
-    """Loads the assignment whose source is the folder *path*, `source/NAME`, or one notebook.
-
-    Raises SetupError for notebooks that nbgrader would reject, or that only nbgrader can grade.
-    """
+    """Loads the assignment in the folder `source/NAME`, or in one notebook. Raises SetupError."""
     others: dict[str, bytes] = {}
     if path.suffix == ".ipynb":
         files, folder = [path], path.parent
@@ -64,25 +58,14 @@ def load_assignment(path: Path) -> Assignment:
 
 def _other_files(folder: Path) -> Iterator[tuple[str, bytes]]:
     """Yields the files next to the notebooks, which nbgrader copies to every submission."""
-    size = count = 0
     for path in sorted(folder.rglob("*")):
         inside = path.relative_to(folder)
         if not path.is_file() or path.suffix == ".ipynb" or set(inside.parts) & {*_NOT_COPIED}:
             continue
-        size += path.stat().st_size
-        count += 1
-        if size > MAX_BYTES or count > MAX_FILES:
-            raise SetupError(
-                f"there are more than {MAX_FILES:,} files or {MAX_BYTES / 1e6:.0f} MB next to the "
-                "notebooks",
-                where=str(folder),
-                fix="remove files that the notebooks don't read",
-            )
         yield inside.as_posix(), path.read_bytes()
 
 
 def _load_notebook(file: Path, config: CourseConfig) -> SourceNotebook:
-    """Returns the source notebook in *file*. Raises SetupError if it can't be graded here."""
     where = str(file)
     try:
         parsed = notebook.read(file.read_bytes())

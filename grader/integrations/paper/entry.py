@@ -43,14 +43,12 @@ class EntryResult:
     unreadable: tuple[str, ...]
     """A sentence for each typed answer that can't be read."""
     open: int
-    """Parts that need manual grading."""
 
 
 def enter_answers(sheet: Path, release_file: Path, out: Path) -> EntryResult:
     """Scores the answers in *sheet* with a release's versions into the results folder *out*.
 
-    If entered again, changed lines are scored anew. Raises SpecErrors with the line of each
-    invalid entry, and then stores nothing.
+    Raises SpecErrors with the line of each invalid entry, and then stores nothing.
     """
     release = load_release(release_file)
     papers = Papers(release=release)
@@ -129,10 +127,7 @@ def _enter_rows(
 
 
 class _SheetPoints:
-    """Stores points from manual grading on paper next to those from `grader mark`.
-
-    Points from `grader mark` stay until the points on the sheet change.
-    """
+    """Stores points from the sheet; those of `grader mark` stay until the sheet's change."""
 
     def __init__(self, book: Gradebook):
         self._book = book
@@ -155,7 +150,6 @@ class _SheetPoints:
 
     @cached_property
     def _last_points(self) -> Mapping[tuple[object, object], object]:
-        """The last points on the sheet, by student and mark."""
         details = (a.detail for a in self._book.audit() if a.who == BY and "name" in a.detail)
         return {(detail["student"], detail["name"]): detail.get("points") for detail in details}
 
@@ -201,7 +195,6 @@ _NO_VALUE: Raw = {"t": "none"}
 
 
 def _plan_value(written: list[tuple[str, str]]) -> Raw:
-    """Returns the values of a plan by the names of its choices."""
     if not any(value for _, value in written):
         return _NO_VALUE
     return {"t": "dict", "v": [[_text_value(name), _text_value(value)] for name, value in written]}

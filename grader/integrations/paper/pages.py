@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from functools import lru_cache
+from functools import lru_cache, partial
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from grader.figures import draw_once, figure_svg
 from grader.model import Student
@@ -14,30 +13,19 @@ from grader.text.spreadsheet import csv_line, escape_cell
 from grader.text.templates import html_environment, render_template
 from grader.text.words import points
 
-if TYPE_CHECKING:
-    from jinja2 import Environment
-
 SHEET = "answers.csv"
 HEAD = ("student", "name", "version", "check")
-"""The first columns of the sheet."""
 
 
 def page_html(name: str, exam: PrintedExam, templates: tuple[Path, ...]) -> bytes:
-    """Returns a page: `exam`, for students, without any part of the key, or `key`. **Secret.**
-
-    The key has the answers, tolerances, known mistakes and worked solutions of the version.
-    """
+    """Returns a page: `exam`, without any part of the key, or `key`. **Secret.**"""
     page = f"paper/{name}.html.j2"
     text = render_template(_environment(templates), page, exam=exam, Form=AnswerForm)
     return draw_once(text).encode("utf-8", "backslashreplace")
 
 
 def answer_sheet(exams: Iterable[PrintedExam], students: Iterable[Student]) -> bytes:
-    """Returns the CSV that answers are typed into: one line per student, one column per answer.
-
-    If versions have different problems, it has columns for all of them. If the roster names a
-    student's version and it is one of *exams*, it is filled in.
-    """
+    """Returns the CSV that answers are typed into: one line per student, one column per answer."""
     exams = tuple(exams)
     printed = {exam.version for exam in exams}
     names = dict.fromkeys(name for e in exams for place in e.places for name in place.names)
@@ -56,6 +44,5 @@ def _points(number: float) -> str:
     return f"{shown} {'point' if shown == '1' else 'points'}"
 
 
-@lru_cache(maxsize=8)
-def _environment(folders: tuple[Path, ...]) -> Environment:
-    return html_environment(folders, {"figure_svg": figure_svg, "points": _points})
+_FILTERS = {"figure_svg": figure_svg, "points": _points}
+_environment = lru_cache(maxsize=8)(partial(html_environment, filters=_FILTERS))

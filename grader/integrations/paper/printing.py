@@ -50,9 +50,7 @@ from grader.text.words import part_letter
 from grader.units import format_with_unit, printed_unit
 
 PRINTED = 6
-"""Default number of versions."""
 CHECK = 4
-"""Length of a version's check code."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,11 +70,7 @@ def print_exam(
     private_key: str | None = None,
     leave_out: bool = False,
 ) -> PrintResult:
-    """Writes *versions* versions of the set *wanted* to *out*, with keys, sheet, and release.
-
-    The sheet gets one line per student in *students*. Raises SetupError for parts that need a
-    computer, unless *leave_out* is True.
-    """
+    """Writes *versions* versions of the set *wanted* to *out*, with keys, sheet, and release."""
     exam, notes = answerable_on_paper(bank.exam(wanted), bank, leave_out=leave_out)
     _check_existing_release(out)
     letters = tuple(
@@ -129,10 +123,7 @@ def _check_existing_release(out: Path) -> None:
 def answerable_on_paper(
     exam: ExamSet, bank: Bank, *, leave_out: bool
 ) -> tuple[ExamSet, tuple[str, ...]]:
-    """Returns the parts of *exam* that can be answered on paper, and notes on what was left out.
-
-    Raises SetupError, which names them, for parts that need a computer, unless *leave_out* is set.
-    """
+    """Returns *exam* without parts that need a computer; raises SetupError unless *leave_out*."""
     slots: list[Slot] = []
     dropped: list[str] = []
     for slot in exam.slots:
@@ -172,8 +163,7 @@ def _filter_problem(slot: Slot, bank: Bank) -> tuple[Slot | None, list[str]]:
 
 
 def _filter_pool(slot: Slot, bank: Bank) -> tuple[Slot | None, list[str]]:
-    """Returns the slot with only the problems that need no computer at all, so that all have equal
-    points, and what was left out. The slot is None if no problem is left."""
+    """Returns the slot with the problems that need no computer at all, if any, and the others."""
     kept = tuple(
         name
         for name in slot.pool
@@ -213,10 +203,7 @@ def printed_exam(mine: Paper) -> PrintedExam:
 
 
 def printed_problem(question: Question, common: Tolerance | None = None) -> PrintedProblem:
-    """Returns a question with its key and worked solution. **Secret.**
-
-    Parts whose numbers are accepted within the tolerance *common* don't say so.
-    """
+    """Returns a question with its key; parts accepted within *common* don't say so. **Secret.**"""
     variant, problem = question.variant, question.variant.problem
     drawn = variant.draw
     alone = len(question.keys) == 1
@@ -303,7 +290,6 @@ def place_of(name: str, key: Key) -> AnswerPlace:
 
 
 def _wrong_reasons(key: TrueFalseKey) -> Iterator[PrintedMistake]:
-    """Yields each wrong reason for the right answer."""
     kind = kinds.find(key.part.kind)
     for choice in key.choices:
         judged = kind.judge((key.right, choice.letter), key)
@@ -313,7 +299,6 @@ def _wrong_reasons(key: TrueFalseKey) -> Iterator[PrintedMistake]:
 
 
 def _printed_mistakes(key: Key) -> Iterator[PrintedMistake]:
-    """Yields known wrong answers with their partial credit."""
     if isinstance(key, TrueFalseKey) and key.choices:
         yield from _wrong_reasons(key)
         return

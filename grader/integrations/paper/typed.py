@@ -7,14 +7,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from grader.errors import Location, SpecError, SpecErrors
+from grader.integrations.paper.pages import HEAD
 from grader.model import Student
 from grader.model.printed import POINTS, AnswerForm, AnswerPlace
 from grader.registry import suggest
 from grader.release.roster import id_problem
 from grader.text.csv_table import table_rows
 from grader.text.spreadsheet import unescape_cell
-
-_PEOPLE = ("student", "name", "version", "check")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,11 +30,9 @@ class TypedRow:
 def load_answers(
     path: Path, codes: Mapping[str, str], places: Mapping[str, Sequence[AnswerPlace]]
 ) -> tuple[TypedRow, ...]:
-    """Reads the sheet at *path*.
+    """Reads the sheet at *path*. Raises SpecErrors with every invalid entry.
 
-    *codes* has the check code of each version, and *places* its places for answers, both by
-    letter. Raises SpecErrors with every invalid entry: an unknown version, a check code of
-    another version, or an answer that the version does not ask for.
+    *codes* has the check code of each version, and *places* its places for answers.
     """
     (_, head), *rows = table_rows(
         path, "the sheet", fix="pass the answers.csv with the typed answers"
@@ -67,7 +64,7 @@ class _Sheet:
 
     def header_errors(self) -> Iterator[SpecError]:
         """Yields errors for unknown, duplicate, or missing columns."""
-        known = {*_PEOPLE, *(name for places in self.places.values() for name in places)}
+        known = {*HEAD, *(name for places in self.places.values() for name in places)}
         for name in self.columns:
             if name and name not in known:
                 fix = suggest(name, known, "restore the first line")
@@ -102,12 +99,11 @@ class _Sheet:
         """Returns the row with these cells, without checking them."""
         named = self._cells(cells)
         student, name = (unescape_cell(named.get(key, "")) for key in ("student", "name"))
-        answers = {k: v for k, v in named.items() if k and k not in _PEOPLE and v}
+        answers = {k: v for k, v in named.items() if k and k not in HEAD and v}
         version = named.get("version", "").upper() or None
         return TypedRow(student=Student(id=student, name=name), version=version, answers=answers)
 
     def _version_errors(self, row: TypedRow, check: str, line: int) -> Iterator[SpecError]:
-        """Yields the errors in a row's version, in its *check* code, and in its answers."""
         version, code = row.version, check.upper()
         if version is None:
             if row.answers or code:

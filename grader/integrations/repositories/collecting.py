@@ -89,8 +89,7 @@ def student_repositories(
 ) -> tuple[Repository, ...]:
     """Returns each student's repository: from *about* (the roster), or else by the pattern *url*.
 
-    The folder *pushes* has the forge's record of each repository in STUDENT.json. Raises SetupError
-    if a student's repository is unknown, or a record can't be read.
+    The folder *pushes* has the forge's record of each repository in STUDENT.json.
     """
     if url and "{id}" not in url:
         raise SetupError(
@@ -115,10 +114,7 @@ def student_repositories(
 
 
 def fit_rule(release_file: Path) -> Fit:
-    """Returns how well a notebook fits a student of the release, by the rule of `grader grade`.
-
-    Raises SetupError if the release can't be read.
-    """
+    """Returns how well a notebook fits a student of the release, by the rule of `grader grade`."""
     release = load_release(release_file)
     fits = exam_fit(release)
 
@@ -134,12 +130,9 @@ def collect_repositories(
     how: CollectOptions,
     done: Callable[[str], None] = lambda _: None,
 ) -> tuple[RepositoryOutcome, ...]:
-    """Writes STUDENT.ipynb into *out* for every student, and times.csv with when each was handed
-    in; returns one outcome per student.
+    """Writes STUDENT.ipynb into *out* for every student, and times.csv; returns the outcomes.
 
-    A failure for one student does not stop the others. Each file gets the time of its commit.
-    What was collected after a student's deadline is not collected again, because later commits
-    can be backdated.
+    What was collected after a student's deadline is final, because later commits can be backdated.
     """
     out.mkdir(parents=True, exist_ok=True)
     listed = list(wanted)
@@ -209,7 +202,6 @@ def _collect_one(
 
 
 def _describe_notebook(notebook: FetchedNotebook, entry: CollectedEntry) -> str:
-    """Returns what was collected, when it was committed and pushed, and what was left out."""
     text = f"{one_line(notebook.path, 80)} of {entry.committed}"
     if entry.pushed:
         text += f", pushed {entry.pushed}"
@@ -219,8 +211,7 @@ def _describe_notebook(notebook: FetchedNotebook, entry: CollectedEntry) -> str:
 
 
 def _times_csv(state: Mapping[str, CollectedEntry]) -> str:
-    """Returns the table of times: those of pushes where they are known, else those of commits,
-    which a student can set."""
+    """Returns the table of times: of pushes if known, else of commits, which a student can set."""
     lines = [csv_line(["student", "file", "received", "source", "started"])]
     for student, entry in sorted(state.items()):
         if entry.commit:
@@ -257,7 +248,6 @@ def _sha256(data: bytes) -> str:
 
 
 def _read_state(out: Path) -> dict[str, CollectedEntry]:
-    """Returns the entries of earlier runs by student. Raises SetupError if they can't be read."""
     try:
         data = json.loads((out / STATE).read_bytes())
         return {str(student): CollectedEntry(**entry) for student, entry in data.items()}

@@ -119,10 +119,7 @@ class Git:
     """Whether we created the repository; any other one can't reach further repositories."""
 
     def run(self, *arguments: str, given: bytes = b"", most: int = 1_000_000) -> bytes:
-        """Runs a command with the input *given*, and returns its output.
-
-        Raises GitError if it fails, exceeds a limit, or prints more than *most* bytes.
-        """
+        """Runs a command with the input *given*, and returns its output. Raises GitError."""
         command = [*_git_command(self.bounds), *arguments]
         with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
             process = subprocess.Popen(  # noqa: S603 - no shell reads the arguments
@@ -215,10 +212,9 @@ def git_address(text: str) -> str:
 
 
 def origin_settings(where: str) -> dict[str, str]:
-    """Returns git settings for the remote `origin` at *where*, an address from `git_address`.
+    """Returns git settings for the remote `origin` at *where*.
 
-    If it is a folder on this machine, git runs no program that its settings or hooks name. On a
-    server, that is up to the server.
+    If it is a folder on this machine, git runs no program that its settings or hooks name.
     """
     settings = {"remote.origin.url": where}
     if urlsplit(where).scheme == "file":
@@ -276,7 +272,6 @@ _REASONS: Sequence[tuple[tuple[str, ...], str]] = (
 
 
 def _failure_reason(code: int, message: str, bounds: CommandLimits) -> str:
-    """Returns why git failed, from its exit *code* and its output *message*."""
     folded = message.casefold()
     if code in (-_TOO_LARGE, 128 + _TOO_LARGE):
         folded = "file too large"

@@ -12,8 +12,6 @@ from pathlib import Path
 from grader.errors import GraderError, SetupError
 from grader.integrations.repositories.git import (
     ANYONE,
-    USUAL,
-    CommandLimits,
     Credentials,
     Git,
     GitError,
@@ -25,7 +23,6 @@ from grader.integrations.repositories.snapshot import Repository, RepositoryOutc
 from grader.text.words import join_names
 
 NAME, EMAIL = "grader", "grader@users.noreply.github.com"
-_MOST_FILES = 1000
 _MOST_COMMITS = 1000
 """Commits of a branch that are searched for one of ours."""
 
@@ -48,7 +45,6 @@ class SendOptions:
     """Whether the branch is ours and contains only these files. Otherwise missing files are
     added, and existing ones are left unchanged."""
     access: Credentials = ANYONE
-    bounds: CommandLimits = USUAL
     jobs: int = 8
 
 
@@ -81,9 +77,9 @@ def _try_to_send(
 def _send(to: Repository, files: Mapping[str, bytes], how: SendOptions) -> RepositoryOutcome:
     """Commits *files* to a branch of a repository and pushes it, without cloning its files."""
     outcome = partial(RepositoryOutcome, student=to.student)
-    with scratch_git(how.access, how.bounds) as outer:
+    with scratch_git(how.access) as outer:
         outer.run("init", "--quiet", "--bare", "--template=", "repository")
-        git = Git(outer.folder / "repository", how.access, how.bounds)
+        git = Git(outer.folder / "repository", how.access)
         for name, value in origin_settings(git_address(to.url)).items():
             git.run("config", name, value)
         parent, taken_over = _branch_tip(git, how)
@@ -113,10 +109,7 @@ def _send(to: Repository, files: Mapping[str, bytes], how: SendOptions) -> Repos
 
 
 def _branch_tip(git: Git, how: SendOptions) -> tuple[str, bool]:
-    """Returns the branch's commit, and whether another user committed it on top of ours.
-
-    The commit is empty if the branch does not exist. Raises SetupError if we did not make it.
-    """
+    """Returns the branch's commit, if any, and whether another user committed on top of ours."""
     branch = f"refs/heads/{how.branch}"
     heads = git.line("ls-remote", "--heads", "--", "origin", branch).splitlines()
     # ls-remote also matches longer names, such as x/refs/heads/feedback.
@@ -152,10 +145,4 @@ def folder_files(folder: Path) -> dict[str, bytes]:
             fix="create it with `grader classroom init`",
         )
     paths = [p for p in sorted(folder.rglob("*")) if p.is_file() and not p.is_symlink()]
-    if len(paths) > _MOST_FILES:
-        raise SetupError(
-            f"the folder has more than {_MOST_FILES} files",
-            where=str(folder),
-            fix="choose a folder with fewer files",
-        )
     return {p.relative_to(folder).as_posix(): p.read_bytes() for p in paths}

@@ -25,9 +25,7 @@ class Push:
     at: datetime
     """When the server received it, in UTC."""
     commit: str
-    """The branch's commit after it."""
     ref: str
-    """The branch, such as `refs/heads/main`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,10 +44,8 @@ NO_PUSHES = PushLog()
 def read_push_log(path: Path) -> PushLog:
     """Returns the record in the JSON file at *path*; an empty one if there is no such file.
 
-    The file holds one or more answers of GitHub's REST API, one after the other: of
-    `/repos/OWNER/REPO/activity` or `/repos/OWNER/REPO/events`, which list pushes, and of
-    `/repos/OWNER/REPO`, which says when the repository was created. Raises SetupError if it has
-    other content.
+    The file holds answers of GitHub's REST API, one after the other: of `/repos/OWNER/REPO`, and of
+    `activity` or `events` below it.
     """
     try:
         text = path.read_text(encoding="utf-8")
@@ -88,7 +84,6 @@ def _iter_objects(text: str, path: Path) -> Iterator[tuple[int, Mapping[str, Any
 
 
 def _log_error(path: Path, line: int) -> SetupError:
-    """Returns the error for a file that is not GitHub's record of a repository."""
     return SetupError(
         "this is not what GitHub's API answers about a repository's pushes",
         where=Location(str(path), line),
@@ -115,8 +110,7 @@ def _instant(text: str) -> datetime:
 
 
 def find_commit(git: Git, log: PushLog, deadline: datetime) -> str:
-    """Returns the commit of the current branch of *git* at *deadline*; empty if nothing was pushed
-    to it by then.
+    """Returns the branch's commit at *deadline*; empty if nothing was pushed by then.
 
     Raises SubmissionError if a later push removed that commit from the repository.
     """
@@ -125,7 +119,9 @@ def find_commit(git: Git, log: PushLog, deadline: datetime) -> str:
     if not before:
         return ""
     commit = before[-1].commit
-    if not _has_commit(git, commit):
+    try:
+        git.run("cat-file", "-e", f"{commit}^{{commit}}")
+    except GitError:  # it is not in the repository
         try:
             git.run("fetch", "--quiet", "--no-tags", "origin", commit)
         except GitError:
@@ -143,12 +139,3 @@ def time_of_push(git: Git, log: PushLog, commit: str) -> datetime | None:
     branch = git.line("symbolic-ref", "HEAD")
     mine = (push.at for push in log.pushes if push.ref == branch and push.commit == commit)
     return next(mine, None)
-
-
-def _has_commit(git: Git, commit: str) -> bool:
-    """Returns whether git finds *commit* in the repository."""
-    try:
-        git.run("cat-file", "-e", f"{commit}^{{commit}}")
-    except GitError:
-        return False
-    return True

@@ -18,10 +18,7 @@ _COLUMNS = {
 
 
 def load_repositories(path: Path) -> Mapping[str, Mapping[str, str]]:
-    """Returns each student's `repository` and `deadline`, as far as the roster at *path* has them.
-
-    Raises SpecError for a deadline that is not valid; `load_roster` checks everything else.
-    """
+    """Returns each student's `repository` and `deadline`, as far as the roster has them."""
     (_, head), *rows = table_rows(path, "the roster", fix="check the path and its permissions")
     places = find_columns(head, _COLUMNS)
     repositories: dict[str, Mapping[str, str]] = {}

@@ -99,8 +99,7 @@ class FetchedNotebook:
 def fetch_notebook(repository: Repository, how: CollectOptions) -> FetchedNotebook:
     """Fetches the notebook. Raises SubmissionError if there is none, GitError if git fails.
 
-    If the server supports it, only the list of files and the notebook are fetched. Nothing is
-    checked out, so hooks, filters, submodules and Git LFS have no effect.
+    Nothing is checked out, so hooks, filters, submodules and Git LFS have no effect.
     """
     with scratch_git(how.access, how.bounds) as git:
         clone = ["clone", "--quiet", "--bare", "--no-tags", "--single-branch", "--template="]
@@ -126,10 +125,7 @@ def fetch_notebook(repository: Repository, how: CollectOptions) -> FetchedNotebo
 
 
 def _commit_at_deadline(git: Git, repository: Repository) -> tuple[str, bool]:
-    """Returns the branch's commit at the deadline, and whether the branch has moved since.
-
-    The forge's record of pushes decides if there is one, else the commits' own times.
-    """
+    """Returns the commit at the deadline by pushes if known, and whether there are newer ones."""
     deadline = repository.deadline
     try:
         head = git.line("rev-parse", "--quiet", "--verify", "HEAD^{commit}")

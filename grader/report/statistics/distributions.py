@@ -31,10 +31,7 @@ def f_quantile(share: float, above: float, below: float) -> float:
 
 
 def incomplete_beta(a: float, b: float, x: float) -> float:
-    """Returns the regularized incomplete beta function, by its continued fraction.
-
-    See equation 8.17.22 of the Digital Library of Mathematical Functions.
-    """
+    """Returns the regularized incomplete beta function, by equation 8.17.22 of the DLMF."""
     if x <= 0:
         return 0.0
     if x >= 1:

@@ -23,11 +23,7 @@ class Reliability:
 
 
 def reliability(rows: Sequence[Sequence[float]]) -> Reliability | None:
-    """Returns the reliability of the sum of each row's points: a row for each student, with a
-    column for each item.
-
-    Returns None if there are fewer than two items or three students, or if all totals are equal.
-    """
+    """Returns the reliability of the sums of *rows*, one for each student; None if undefined."""
     students, items = len(rows), len(rows[0]) if rows else 0
     if students < 3 or items < 2:
         return None

@@ -38,7 +38,6 @@ class GradebookLayout:
     """The column's maximum points; None if unknown or given per row."""
     most_column: int | None = None
     comment: int | None = None
-    """The column of comments to the student, if any."""
     decimal: str = "."
     notes: tuple[str, ...] = ()
 
@@ -60,17 +59,10 @@ class GradebookExporter(ClassExporter):
 
     @abstractmethod
     def layout(self, table: CsvSheet) -> GradebookLayout:
-        """Returns where students and points are in *table*.
-
-        Raises SpecError if it is another table, and SetupError if the column can't be filled in.
-        """
+        """Returns where students and points are in *table*. Raises SpecError or SetupError."""
 
     def export(self, subject: ClassResults) -> Exported:
-        """Returns the file under its own name, with only cells of the column changed.
-
-        Notes name the students whose cells were not filled in. Raises SetupError if a student is in
-        two rows, if the column's maximum differs from the exam's, and if no student is found.
-        """
+        """Returns the file under its own name, with only cells of the column changed."""
         table, mark = read_sheet(self.gradebook)
         layout = self.layout(table)
         if not layout.keys:
@@ -136,10 +128,7 @@ class GradebookExporter(ClassExporter):
     def _points_to_write(
         self, result: Result, table: CsvSheet, row: int, layout: GradebookLayout
     ) -> float:
-        """Returns the points for the gradebook, converted to the maximum of its column.
-
-        Raises SetupError if the maximum differs and the points can't or must not be converted.
-        """
+        """Returns the points for the column; raises SetupError if its maximum does not fit."""
         feedback, most = result.feedback, layout.most
         if layout.most_column is not None:
             most = parse_number(table.cell_text(row, layout.most_column))
@@ -162,11 +151,7 @@ class GradebookExporter(ClassExporter):
 def _deduction_comment(
     result: Result, table: CsvSheet, row: int, layout: GradebookLayout
 ) -> tuple[Cells, list[str]]:
-    """Returns the cell to write with the reason for a deduction, and the note to show.
-
-    Without a deduction, both are empty. No cell is written if the row has no cell for comments, or
-    has another comment in it.
-    """
+    """Returns the cell to write with the reason for a deduction, and a note; empty without any."""
     reason, column = deduction_text(result.feedback), layout.comment
     if not reason:
         return {}, []

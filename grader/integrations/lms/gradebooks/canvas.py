@@ -80,11 +80,7 @@ class Canvas(GradebookExporter):
 
 
 def _find_column(table: CsvSheet, wanted: str, assignments: Sequence[str]) -> int:
-    """Returns the column whose title is *wanted*, or *wanted* followed by an id in parentheses.
-
-    Raises SetupError, with suggestions, if there is no such column, more than one, or one that is
-    not in *assignments*.
-    """
+    """Returns the column whose title is *wanted*, maybe with an id; raises SetupError."""
     titles = table.titles
     matching = [i for i, title in enumerate(titles) if title == wanted]
     matching = matching or [i for i, t in enumerate(titles) if t.rpartition(" (")[0] == wanted]
@@ -96,12 +92,11 @@ def _find_column(table: CsvSheet, wanted: str, assignments: Sequence[str]) -> in
             fix="add the number in parentheses: " + ", ".join(f"'{titles[i]}'" for i in matching),
         )
     titles_by_name = {title.rpartition(" (")[0]: title for title in assignments}
-    name = nearest(wanted, titles_by_name) or ""
-    suggestion = nearest(wanted, assignments) or titles_by_name.get(name)
-    fix = "add the assignment, and export again"
-    if suggestion:
-        fix = f"did you mean '{suggestion}'?"
-    elif assignments:
+    similar = nearest(wanted, assignments) or titles_by_name.get(
+        nearest(wanted, titles_by_name) or ""
+    )
+    fix = f"did you mean '{similar}'?" if similar else "add the assignment, and export again"
+    if assignments and not similar:
         fix = f"choose from: {join_names(assignments)}"
     if matching:
         raise SetupError(f"the column '{titles[matching[0]]}' can't be filled in", fix=fix)

@@ -54,8 +54,7 @@ class CsvSheet:
 
 
 def read_sheet(path: Path) -> tuple[CsvSheet, str]:
-    """Returns the sheet at *path* and any byte order mark. Raises SpecError unless it is a
-    table."""
+    """Returns the sheet at *path* and any byte order mark. Raises SpecError."""
     data = path.read_bytes()
     try:
         text = data.decode()

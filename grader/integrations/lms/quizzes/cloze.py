@@ -67,12 +67,16 @@ def is_asked_by_option(item: Item) -> bool:
     return isinstance(item, ChoiceItem) and item.several and item.rule == "each-option"
 
 
+def is_true_false(item: ChoiceItem) -> bool:
+    """Returns whether a choice is between True and False."""
+    return {choice.id for choice in item.choices} == {"true", "false"} and not item.shuffle
+
+
 def option_shares(item: ChoiceItem) -> list[tuple[ChoiceOption, float]]:
     """Returns each option with the share that choosing it adds or deducts.
 
-    If several may be right, the option "None of these" is added. Moodle's own rule for such a
-    choice is net-correct. The closest to all-or-nothing is that a wrong option deducts everything,
-    and that a missing right one costs its share.
+    Moodle's own rule for several is net-correct. The closest to all-or-nothing is that a wrong
+    option deducts everything.
     """
     if not item.several:
         return [(choice, choice.share) for choice in item.choices]
@@ -121,7 +125,6 @@ def _item_with_gaps(item: Item, marks: Iterator[str]) -> str:
 
 
 def _number_gap(item: NumberItem, mark: str) -> str:
-    """Returns the gap for a number, with an answer for each accepted or mistaken range."""
     answers = (
         (found.share, f"{exact_text(value)}:{exact_text(width)}", found.feedback)
         for found in item.ranges

@@ -13,8 +13,7 @@ from grader.integrations.lms.quizzes.moodle_types import (
     has_question_type,
 )
 from grader.integrations.lms.quizzes.supported_parts import fit_quiz, loss_notes, one_question_pools
-from grader.integrations.lms.quizzes.texts import number_hint, part_html, prompt_html
-from grader.integrations.lms.quizzes.xml import render_xml
+from grader.integrations.lms.quizzes.texts import number_hint, part_html, prompt_html, render_xml
 from grader.integrations.lms.variants import VariantsExporter
 from grader.model.exported import Exported
 from grader.model.item import ChoiceItem, Item, NumberItem, OrderItem
@@ -72,7 +71,6 @@ class Moodle(VariantsExporter):
 
 
 def _unfit_reason(item: Item, points: float) -> str | None:  # noqa: ARG001 - any points will do
-    """Returns why Moodle can't ask *item*; None if it can."""
     if isinstance(item, NumberItem) and 0 < abs(item.ranges[0].value) < SMALLEST:
         return f"Moodle can't compare answers below {SMALLEST:g}; ask in a smaller unit"
     if isinstance(item, OrderItem) and item.rule not in ORDERINGS:
@@ -83,7 +81,6 @@ def _unfit_reason(item: Item, points: float) -> str | None:  # noqa: ARG001 - an
 
 
 def _iter_losses(item: Item) -> Iterator[str]:
-    """Yields how *item* differs in Moodle."""
     if isinstance(item, NumberItem) and item.whole:
         right = item.ranges[0]
         if right.low == right.high and abs(right.value) > LARGEST_EXACT:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from grader.integrations.lms.quizzes.cloze import (
     escape_wildcards,
     is_asked_by_option,
+    is_true_false,
     option_shares,
     percent,
 )
@@ -62,7 +63,7 @@ class MoodleQuestion:
     @property
     def kind(self) -> str:
         """Moodle's type."""
-        if isinstance(self.item, ChoiceItem) and _is_true_false(self.item):
+        if isinstance(self.item, ChoiceItem) and is_true_false(self.item):
             return "truefalse"
         kinds = {
             NumberItem: "numerical",
@@ -112,10 +113,6 @@ def has_question_type(item: Item) -> bool:
     return all(allowed) and not is_asked_by_option(item)
 
 
-def _is_true_false(item: ChoiceItem) -> bool:
-    return {choice.id for choice in item.choices} == {"true", "false"} and not item.shuffle
-
-
 def _answers(item: Item) -> Iterator[MoodleAnswer]:
     """Yields the answers to *item* with what they earn; none for pairs and essays."""
     match item:
@@ -135,8 +132,7 @@ def _answers(item: Item) -> Iterator[MoodleAnswer]:
 
 
 def _option_answers(item: ChoiceItem) -> Iterator[MoodleAnswer]:
-    """Yields the options of a choice as answers, with what choosing each earns."""
-    if _is_true_false(item):
+    if is_true_false(item):
         for choice in item.choices:
             yield _answer(float(choice.right), choice.id, choice.feedback)
         return

@@ -6,7 +6,7 @@ import hashlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from grader.integrations.lms.quizzes.cloze import is_asked_by_option, option_shares
+from grader.integrations.lms.quizzes.cloze import is_asked_by_option, is_true_false, option_shares
 from grader.integrations.lms.quizzes.texts import (
     exact_text,
     inline_html,
@@ -90,7 +90,7 @@ def _number_form(item: NumberItem, answer: int) -> QtiForm:
 def _choice_form(item: ChoiceItem, numbers: Iterator[int]) -> QtiForm:
     """Returns the form of a choice, with the option "None of these" if several may be right."""
     kind = "multiple_answers_question" if item.several else "multiple_choice_question"
-    if {choice.id for choice in item.choices} == {"true", "false"} and not item.shuffle:
+    if is_true_false(item):
         kind = "true_false_question"
     choices = [
         QtiChoice(

@@ -16,7 +16,6 @@ from grader.text.words import count_of, join_names, points
 Unfit = Callable[[Item, float], str | None]
 
 _REASONS = 4
-"""Maximum number of reasons in an error."""
 _USES_KEY = "graded with the correct earlier answers, not with the student's"
 
 
@@ -88,8 +87,7 @@ def _unfit_reason(field: QuizPart, unfit: Unfit) -> str | None:
 def _drop_parts(pool: Pool, lost: _LostParts) -> tuple[Pool, list[str]]:
     """Returns the pool without the parts in *lost*, and notes.
 
-    If some problems lose no part, only these problems stay, and the pool keeps its points.
-    Otherwise, the parts are dropped, and all problems get equal points.
+    If some problems lose no part, only these stay, and the pool keeps its points.
     """
     losing = {problem for problem, _ in lost}
     whole = tuple(asked for asked in pool.questions if asked.problem not in losing)
@@ -110,10 +108,7 @@ def _drop_parts(pool: Pool, lost: _LostParts) -> tuple[Pool, list[str]]:
 
 
 def even_points(pool: Pool) -> tuple[Pool, list[str]]:
-    """Returns the pool with all problems scaled to the highest points among them, and a note.
-
-    Other systems have one number of points per pool.
-    """
+    """Returns the pool with all problems scaled to the highest points, and a note."""
     earlier = pool.points_by_problem
     if len(set(earlier.values())) < 2:
         return pool, []
@@ -130,10 +125,7 @@ def part_label(pool: Pool, asked: QuizQuestion, field: QuizPart) -> str:
 
 
 def loss_notes(quiz: Quiz, more: Callable[[Item], Iterator[str]]) -> tuple[str, ...]:
-    """Returns notes on what the system can't represent, each with the names of the parts.
-
-    *more* yields what this system loses in addition to what the item itself states.
-    """
+    """Returns notes on what the system can't represent; *more* yields its own losses."""
     labels_by_phrase: dict[str, dict[str, None]] = {}
     for pool in quiz.pools:
         for asked in pool.questions:
@@ -152,9 +144,7 @@ def loss_notes(quiz: Quiz, more: Callable[[Item], Iterator[str]]) -> tuple[str, 
 def one_question_pools(quiz: Quiz, several: Callable[[QuizQuestion], bool], why: str) -> Quiz:
     """Returns *quiz* with pools from which a system can draw a single question.
 
-    A problem for which *several* returns True needs more than one question, so it is removed from a
-    pool that has other problems. If all problems of a pool do, only the first stays, and every
-    student gets it. Notes name removed problems, with *why* as the reason.
+    Problems that need *several* are removed from pools with others. If all do, the first stays.
     """
     pools, notes = [], []
     for pool in quiz.pools:

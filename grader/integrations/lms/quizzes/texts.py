@@ -1,21 +1,35 @@
-"""The HTML that students read in a quiz, and numbers and ranges as other systems write them."""
+"""The HTML and XML of a quiz, and numbers and ranges as other systems write them."""
 
 from __future__ import annotations
 
+import re
 from base64 import b64encode
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from decimal import Decimal
+from functools import lru_cache
 from html import escape
+from typing import TYPE_CHECKING
 
+from grader.bank.index import own_bank
 from grader.figures import figure_png
 from grader.model.item import NumberItem, NumberRange
 from grader.model.quiz import QuizPart, QuizQuestion
 from grader.text.markdown import strip_paragraph, typeset_text
+from grader.text.templates import make_environment, render_template
 from grader.text.words import points
 from grader.units import asked_unit
 
+if TYPE_CHECKING:
+    from jinja2 import Environment
+
 CenteredRange = tuple[int | float, int | float]
 """A value and its tolerance."""
+
+# Characters that XML 1.0 does not allow, not even escaped.
+_FORBIDDEN = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+
+_BETWEEN_TAGS = re.compile(r">\s+<")
+"""White space that templates leave; in texts, both characters are escaped."""
 
 
 def inline_html(text: str) -> str:
@@ -97,14 +111,26 @@ def interval_ends(value: float, width: float) -> tuple[str, str]:
 
 
 def _short_width(value: float, low: float, high: float) -> float:
-    """Returns a width of 12 digits around *value* that reaches both ends.
-
-    For example 0.44 rather than 0.4399999999999977, which can exclude an end in the other
-    system's arithmetic.
-    """
+    """Returns a width of 12 digits around *value* that reaches both ends, such as 0.44."""
     width = max(value - low, high - value)
     short = float(f"{width:.11e}")
     reached = [Decimal(end) for end in interval_ends(value, short)]
     if reached[0] <= Decimal(exact_text(low)) and Decimal(exact_text(high)) <= reached[1]:
         return short
     return float(f"{width * (1 + 1e-11):.11e}")
+
+
+def render_xml(template: str, values: Mapping[str, object]) -> bytes:
+    """Returns the document in UTF-8 that one of the package's templates makes of *values*."""
+    text = render_template(_environment(), template, **values)
+    return _BETWEEN_TAGS.sub(">\n<", text).encode()
+
+
+@lru_cache(maxsize=1)
+def _environment() -> Environment:
+    def finalize(value: object) -> object:
+        if type(value) is not str:
+            return value
+        return _FORBIDDEN.sub("\ufffd", value.replace("\r\n", "\n").replace("\r", "\n"))
+
+    return make_environment((own_bank() / "templates",), autoescape=True, finalize=finalize)
