@@ -71,14 +71,8 @@ def compile_expression(source: str | float | bool) -> Closure:
     return _compile(source).run if isinstance(source, str) else _make_constant(check_size(source))
 
 
-def _compile(source: str) -> CompiledExpression:
-    if len(source) > syntax.MAX_LENGTH:
-        syntax.parse(source)  # rejects it before it becomes a cache key
-    return _compile_cached(source)
-
-
 @lru_cache(maxsize=8192)
-def _compile_cached(source: str) -> CompiledExpression:
+def _compile(source: str) -> CompiledExpression:
     tree = syntax.parse(source)
     functions = {id(n.func) for n in ast.walk(tree) if isinstance(n, ast.Call)}
     names = {n.id for n in ast.walk(tree) if isinstance(n, ast.Name) and id(n) not in functions}
@@ -87,8 +81,12 @@ def _compile_cached(source: str) -> CompiledExpression:
 
 def _compile_node(node: ast.expr) -> Closure:
     """Returns a part of an expression as a function. Constant parts are evaluated now, once."""
-    run = _COMPILERS[type(node)](node)
-    if isinstance(node, (ast.Constant, ast.Tuple)) or not _is_independent(node):
+    if isinstance(node, ast.Constant):
+        return _make_constant(node.value)  # type: ignore[arg-type]
+    # An operator is at fault for a wrong right side, and a condition for its test.
+    at_fault = getattr(node, "right", getattr(node, "test", node))
+    run = _locate_errors(_COMPILERS[type(node)](node), at_fault.col_offset)
+    if isinstance(node, ast.Tuple) or not _is_independent(node):
         return run
     try:
         return _make_constant(run({}, NO_FACTS))
@@ -109,16 +107,20 @@ def _make_constant(value: Value) -> Closure:
     return lambda _scope, _facts: value
 
 
-def _with_column(error: ExpressionError, column: int) -> ExpressionError:
-    return ExpressionError(error.what, error.column or column, error.fix)
+def _locate_errors(run: Closure, column: int) -> Closure:
+    """Returns *run*, whose errors are at *column* unless they already have a column."""
 
+    def located(scope: Scope, facts: Facts) -> Value:
+        try:
+            return run(scope, facts)
+        except ExpressionError as error:
+            raise ExpressionError(error.what, error.column or column, error.fix) from None
 
-def _compile_constant(node: ast.Constant) -> Closure:
-    return _make_constant(node.value)  # type: ignore[arg-type]
+    return located
 
 
 def _compile_name(node: ast.Name) -> Closure:
-    name, column = node.id, node.col_offset
+    name = node.id
     if name in units.named_units():
         return _make_constant(units.named_units()[name])
 
@@ -127,56 +129,36 @@ def _compile_name(node: ast.Name) -> Closure:
             return scope[name]
         except KeyError:
             what, fix = describe_unknown_name(name, scope)
-            raise ExpressionError(what, column, fix) from None
+            raise ExpressionError(what, fix=fix) from None
 
     return run
 
 
 def _compile_binary(node: ast.BinOp) -> Closure:
     left, right = _compile_node(node.left), _compile_node(node.right)
-    apply, column = BINARY[syntax.BINARY[type(node.op)]], node.right.col_offset
-
-    def run(scope: Scope, facts: Facts) -> Value:
-        x, y = left(scope, facts), right(scope, facts)
-        try:
-            return apply(x, y)
-        except ExpressionError as error:
-            raise _with_column(error, column) from None
-
-    return run
+    apply = BINARY[syntax.BINARY[type(node.op)]]
+    return lambda scope, facts: apply(left(scope, facts), right(scope, facts))
 
 
 def _compile_unary(node: ast.UnaryOp) -> Closure:
-    operand, column = _compile_node(node.operand), node.col_offset
+    operand = _compile_node(node.operand)
     if isinstance(node.op, ast.Not):
-        apply: Callable[[Value], Value] = lambda x: not require_truth(x, "the operand of 'not'")  # noqa: E731
-    else:
-        apply = negate if isinstance(node.op, ast.USub) else unary_plus
-
-    def run(scope: Scope, facts: Facts) -> Value:
-        try:
-            return apply(operand(scope, facts))
-        except ExpressionError as error:
-            raise _with_column(error, column) from None
-
-    return run
+        return lambda scope, facts: not require_truth(operand(scope, facts), "the operand of 'not'")
+    apply = negate if isinstance(node.op, ast.USub) else unary_plus
+    return lambda scope, facts: apply(operand(scope, facts))
 
 
 def _compile_comparison(node: ast.Compare) -> Closure:
     """Returns a function that compares each operand with the next, until a comparison fails."""
     comparisons = [COMPARISONS[syntax.COMPARISONS[type(op)]] for op in node.ops]
     steps = list(zip(comparisons, map(_compile_node, node.comparators), strict=True))
-    first, column = _compile_node(node.left), node.col_offset
+    first = _compile_node(node.left)
 
     def run(scope: Scope, facts: Facts) -> Value:
         x = first(scope, facts)
         for compare, following in steps:
             y = following(scope, facts)
-            try:
-                held = compare(x, y)
-            except ExpressionError as error:
-                raise _with_column(error, column) from None
-            if not held:
+            if not compare(x, y):
                 return False
             x = y
         return True
@@ -187,49 +169,29 @@ def _compile_comparison(node: ast.Compare) -> Closure:
 def _compile_boolean(node: ast.BoolOp) -> Closure:
     """Returns a function for `and` or `or`, which stops at the operand that decides."""
     runs = [_compile_node(value) for value in node.values]
-    column = node.col_offset
-    stops_at = isinstance(node.op, ast.Or)
-    place = "both sides of 'or'" if stops_at else "both sides of 'and'"
-
-    def run(scope: Scope, facts: Facts) -> Value:
-        for run_operand in runs:
-            try:
-                if require_truth(run_operand(scope, facts), place) is stops_at:
-                    return stops_at
-            except ExpressionError as error:
-                raise _with_column(error, column) from None
-        return not stops_at
-
-    return run
+    decides, place = (all, "and") if isinstance(node.op, ast.And) else (any, "or")
+    return lambda scope, facts: decides(
+        require_truth(run(scope, facts), f"both sides of '{place}'") for run in runs
+    )
 
 
 def _compile_condition(node: ast.IfExp) -> Closure:
     test, then, other = map(_compile_node, (node.test, node.body, node.orelse))
-    column = node.test.col_offset
 
     def run(scope: Scope, facts: Facts) -> Value:
-        try:
-            holds_here = require_truth(test(scope, facts), "the condition after 'if'")
-        except ExpressionError as error:
-            raise _with_column(error, column) from None
-        return (then if holds_here else other)(scope, facts)
+        is_true = require_truth(test(scope, facts), "the condition after 'if'")
+        return (then if is_true else other)(scope, facts)
 
     return run
 
 
 def _compile_call(node: ast.Call) -> Closure:
     assert isinstance(node.func, ast.Name)  # noqa: S101 - checked by syntax
-    function, column = FUNCTIONS[node.func.id], node.col_offset
+    function = FUNCTIONS[node.func.id]
     runs = [_compile_node(argument) for argument in node.args]
-
-    def run(scope: Scope, facts: Facts) -> Value:
-        values = [run_argument(scope, facts) for run_argument in runs]
-        try:
-            return check_size(call_function(function, facts, values))
-        except ExpressionError as error:
-            raise _with_column(error, column) from None
-
-    return run
+    return lambda scope, facts: check_size(
+        call_function(function, facts, [run(scope, facts) for run in runs])
+    )
 
 
 def _compile_tuple(node: ast.Tuple) -> Closure:
@@ -244,7 +206,6 @@ _COMPILERS: Mapping[type[ast.expr], Callable[..., Closure]] = MappingProxyType(
         ast.BoolOp: _compile_boolean,
         ast.Call: _compile_call,
         ast.Compare: _compile_comparison,
-        ast.Constant: _compile_constant,
         ast.IfExp: _compile_condition,
         ast.Name: _compile_name,
         ast.Tuple: _compile_tuple,
