@@ -63,33 +63,20 @@ def _require_whole(value: Value, name: str) -> int:
     return number
 
 
-def _require_same_dimension(values: tuple[Value, ...], name: str) -> None:
-    """Raises ExpressionError if *values* are not numbers of the same dimension."""
+def _require_same_dimension(values: tuple[Value, ...], name: str) -> tuple[Value, ...]:
+    """Returns *values*. Raises ExpressionError if they are not numbers of the same dimension."""
     verb = f"use {name}() on"
     first = dimension_of(require_numeric(values[0], verb))
     for value in values[1:]:
         if dimension_of(require_numeric(value, verb)) != first:
             raise ExpressionError(f"{name}() got {kind_of(values[0])} and {kind_of(value)}")
+    return values
 
 
 def _absolute(x: Value) -> Value:
     number = require_numeric(x, "use abs() on")
     size = number.magnitude if isinstance(number, Quantity) else number
     return -number if size < 0 else number
-
-
-def _smallest(*values: Value) -> Value:
-    _require_same_dimension(values, "min")
-    return min(values)
-
-
-def _largest(*values: Value) -> Value:
-    _require_same_dimension(values, "max")
-    return max(values)
-
-
-def _sum(*values: Value) -> Value:
-    return functools.reduce(BINARY["+"], values)
 
 
 def _clamp(x: Value, low: Value, high: Value) -> Value:
@@ -121,10 +108,6 @@ def _sqrt(x: Value) -> Value:
     if size < 0:
         raise ExpressionError("sqrt() needs a number of at least 0")
     return BINARY["**"](number, 0.5) if isinstance(number, Quantity) else math.sqrt(number)
-
-
-def _exp(x: Value) -> Value:
-    return math.exp(_require_plain(x, "exp"))
 
 
 def _require_positive(x: Value, name: str) -> int | float:
@@ -237,7 +220,7 @@ FUNCTIONS: Mapping[str, Function] = MappingProxyType(
         "choice_of": Function(_choice_of, 2, 2, 'choice_of(layout, "tp")'),
         "clamp": Function(_clamp, 3, 3, "clamp(x, low, high)"),
         "comb": Function(_comb, 2, 2, "comb(n, k)"),
-        "exp": Function(_exp, 1, 1, "exp(x)"),
+        "exp": Function(lambda x: math.exp(_require_plain(x, "exp")), 1, 1, "exp(x)"),
         "fact": Function(find_fact, 2, 2, 'fact("h100-sxm", "memory_bandwidth")', takes_facts=True),
         "factorial": Function(_factorial, 1, 1, "factorial(n)"),
         "floor": Function(_floor, 1, 1, "floor(x)"),
@@ -246,14 +229,14 @@ FUNCTIONS: Mapping[str, Function] = MappingProxyType(
         "log": Function(_log, 1, 2, "log(x) or log(x, base)"),
         "log2": Function(lambda x: math.log2(_require_positive(x, "log2")), 1, 1, "log2(x)"),
         "log10": Function(lambda x: math.log10(_require_positive(x, "log10")), 1, 1, "log10(x)"),
-        "max": Function(_largest, 1, None, "max(a, b)"),
-        "min": Function(_smallest, 1, None, "min(a, b)"),
+        "max": Function(lambda *x: max(_require_same_dimension(x, "max")), 1, None, "max(a, b)"),
+        "min": Function(lambda *x: min(_require_same_dimension(x, "min")), 1, None, "min(a, b)"),
         "number": Function(_number, 2, 2, 'number(size, "GB")'),
         "pick": Function(_pick, 3, None, 'pick(key, "a", 1, "b", 2)'),
         "round": Function(_round, 1, 2, "round(x) or round(x, digits)"),
         "significant": Function(_significant, 2, 2, "significant(x, digits)"),
         "sqrt": Function(_sqrt, 1, 1, "sqrt(x)"),
-        "sum": Function(_sum, 1, None, "sum(a, b)"),
+        "sum": Function(lambda *x: functools.reduce(BINARY["+"], x), 1, None, "sum(a, b)"),
     }
 )
 
