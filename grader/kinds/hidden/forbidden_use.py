@@ -54,17 +54,17 @@ def find_forbidden_use(source: str, forbidden: Sequence[str]) -> str | None:
     return next(uses, None) or _find_namespace_access(tree)
 
 
-def find_forbidden_lines(source: str, forbidden: Sequence[str]) -> dict[int, str]:
-    """Returns what each line of the code uses of *forbidden*, in words, by line number from 1."""
+def list_forbidden_lines(source: str, forbidden: Sequence[str]) -> list[tuple[int, str]]:
+    """Returns what lines of the code use of *forbidden*, in words, by line number from 1."""
     parsed = read_names(source) if forbidden else None
     if parsed is None:
-        return {}
+        return []
     tree, names = parsed
     lines: dict[int, str] = {}
     for node in ast.walk(tree):
         for words in _iter_forbidden(node, names, forbidden):
             lines.setdefault(getattr(node, "lineno", 1), words)
-    return lines
+    return sorted(lines.items())
 
 
 def _find_namespace_access(tree: ast.Module) -> str | None:
