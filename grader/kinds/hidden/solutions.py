@@ -162,7 +162,7 @@ class SolutionFunctions:
         """
         function = self.get("expected")
         if function is None:
-            reply = self._call_reference_with_packages(call)
+            reply = self.call_reference(call)
             if reply["is"] == "raised":
                 return {"raises": str(reply["type"])}
             what = str(reply.get("what", ""))
@@ -178,24 +178,19 @@ class SolutionFunctions:
             return {"value": encode_result(value)}
         if self.get("form") is not None:
             return {"form": None}
-        reply = self._call_reference_with_packages(call)
+        reply = self.call_reference(call)
         # The gate rejects a reference that raises here.
         return {"form": reply["v"] if reply["is"] == "returned" else None}
 
-    def _call_reference_with_packages(self, call: Call) -> Mapping[str, Any]:
-        """Calls the reference. Raises PackageError if it needs a package that is missing."""
-        reply = self.call_reference(call)
-        if reply.get("type") == ModuleNotFoundError.__name__:
-            # Not an expected exception: the reference lacks a package here.
-            raise PackageError(f"'{self.part}' can't be judged here: {reply.get('what')}")
-        return reply
-
     def call_reference(self, call: Call) -> Mapping[str, Any]:
-        """Calls the reference in this process, and returns its result."""
+        """Calls the reference in this process. Raises PackageError if it lacks a package."""
         plan = CallPlan(
             name="it", alias=self.part, driver=self.driver, tools=self.tools, calls=(call,)
         )
-        return perform_first_call(plan, {"it": self.get()})
+        reply = perform_first_call(plan, {"it": self.get()})
+        if reply.get("type") == ModuleNotFoundError.__name__:  # not an expected exception
+            raise PackageError(f"'{self.part}' can't be judged here: {reply.get('what')}")
+        return reply
 
     def ask(self, kind: str, call: Call, raw: Mapping[str, Any]) -> str | None:
         """Returns the first sentence that `PART_KIND` yields for a result, without numbers; None if
