@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import count
+from operator import itemgetter
 from typing import Literal
 
 from grader import units
@@ -135,16 +136,14 @@ def judge(value: float, key: NumericKey) -> Judgment:
 
 def _find_mistake(value: float, key: NumericKey) -> Judgment | None:
     """Returns the judgment for the mistake nearest to a number; None if none is near."""
-    nearest: tuple[float, Mistake] | None = None
-    for mistake, center, low, high in key.mistake_ranges:
-        if not tolerance.is_within(value, low, high):
-            continue
-        distance = abs(value - center)
-        if nearest is None or distance < nearest[0]:
-            nearest = distance, mistake
-    if nearest is None:
+    near = [
+        (abs(value - center), mistake)
+        for mistake, center, low, high in key.mistake_ranges
+        if tolerance.is_within(value, low, high)
+    ]
+    if not near:
         return None
-    mistake = nearest[1]
+    mistake = min(near, key=itemgetter(0))[1]
     note = try_fill(mistake.feedback, key.draw)
     return Judgment(share=mistake.credit, verdict=Verdict.MISTAKE, note=note, mistake=mistake.id)
 

@@ -195,11 +195,6 @@ def format_offers(offered: tuple[Scalar, ...]) -> str:
     return f"{', '.join(others)}{',' if len(others) > 1 else ''} or {last}"
 
 
-def regret(part: Plan, score: float, best: float) -> float:
-    """Returns how far a plan is from the best: 0.05 if it costs 5% more, or yields 5% less."""
-    return score / best - 1 if part.gain is None else 1 - score / best
-
-
 def credit_of(part: Plan, distance: float) -> float:
     """Returns the share of the points at *distance* from the best plan."""
     if distance <= part.full + _TIE:
@@ -300,7 +295,8 @@ def share_and_mistake(outcome: PlanOutcome, key: PlanKey) -> tuple[float, str | 
     """Returns the share of the points, and the ID of what is wrong with the plan, if anything."""
     if outcome.unmet_requirement:
         return outcome.unmet_requirement.credit, outcome.unmet_requirement.id
-    share = credit_of(key.part, regret(key.part, outcome.score, key.score))
+    ratio = outcome.score / key.score
+    share = credit_of(key.part, ratio - 1 if key.part.gain is None else 1 - ratio)
     reason = _first_shortcoming(outcome, key) if share < 1 else None
     return share, reason.id if reason else None
 

@@ -8,17 +8,11 @@ from dataclasses import dataclass
 from typing import Literal
 
 from grader.expressions import evaluate
-from grader.kinds import lettered, samples
+from grader.kinds import lettered, options, samples
 from grader.kinds.base import CORRECT, UNDRAWN, Example, Unreadable, kinds, partial_judgment
 from grader.kinds.cells import UnreadableCell, raw_items, read_cell, require_readable
 from grader.kinds.lettered import LetteredKey, LetteredKind, choice_by_letter
-from grader.kinds.options import (
-    AnswerOption,
-    label_options,
-    option_by_letter,
-    option_id,
-    right_letters,
-)
+from grader.kinds.options import AnswerOption
 from grader.kinds.scalars import quote, read_text
 from grader.kinds.texts import fill, try_fill
 from grader.model import Draw, Expr, Judgment, Part, Raw, Share, Text
@@ -77,8 +71,8 @@ class TrueFalseKind(LetteredKind[TrueFalseKey, "bool | Reasoned"]):
             return TrueFalseKey(part=part, draw=draw, choices=(), right=right)
         if any(option.credit for option in part.reasons):
             raise ValueError("a reason can't have 'credit': 'reason_share' sets the points")
-        choices = label_options(part.reasons, draw, part.id)
-        letters = right_letters(part.reasons, choices, draw)
+        choices = options.label_options(part.reasons, draw, part.id)
+        letters = options.right_letters(part.reasons, choices, draw)
         if len(letters) != 1:
             raise ValueError(f"exactly one reason must be correct, but {len(letters)} are")
         return TrueFalseKey(part=part, draw=draw, choices=choices, right=right, reason=letters[0])
@@ -199,8 +193,8 @@ def _judge_reasoned(value: Reasoned, key: TrueFalseKey) -> Judgment:
     share = 1 - key.part.reason_share if truth is key.right else 0.0
     wrong = None
     if isinstance(letter, str) and letter != key.reason:
-        wrong = option_by_letter(key.part.reasons, key.choices, letter)
-    mistake = option_id(wrong) if wrong is not None and wrong.feedback else None
+        wrong = options.option_by_letter(key.part.reasons, key.choices, letter)
+    mistake = options.option_id(wrong) if wrong is not None and wrong.feedback else None
     notes = filter(None, (_note_on_truth(value, key), _note_on_reason(value, key)))
     return partial_judgment(share, " ".join(notes), mistake)
 
@@ -225,7 +219,7 @@ def _note_on_reason(value: Reasoned, key: TrueFalseKey) -> str:
         return letter.sentence
     if letter == key.reason:
         return "The reason is right, but it does not count without the right answer."
-    option = option_by_letter(key.part.reasons, key.choices, letter)
+    option = options.option_by_letter(key.part.reasons, key.choices, letter)
     return try_fill(option.feedback, key.draw) or "Another reason is right."
 
 
@@ -257,7 +251,7 @@ def _reasoned_examples(key: TrueFalseKey) -> Iterator[Example]:
     blank = samples.a_list([truth, samples.BLANK])
     yield Example(raw=blank, share=alone, why="the truth with a blank reason")
     for choice in key.choices:
-        option = option_by_letter(key.part.reasons, key.choices, choice.letter)
+        option = options.option_by_letter(key.part.reasons, key.choices, choice.letter)
         fill(option.feedback, key.draw)
         is_right = choice.letter == key.reason
         mistake = None if is_right or not option.feedback else choice.id
