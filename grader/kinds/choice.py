@@ -64,21 +64,20 @@ class ChoiceKind(LetteredKind[ChoiceKey, str]):
         )
 
     def format_value(self, value: str, key: ChoiceKey) -> str:
-        choice = choice_by_letter(key.choices, value)
-        return f"{choice.letter} ({lettered.one_line(choice.text)})"
+        return key.format_letter(value)
 
     def examples(self, key: ChoiceKey) -> tuple[Example, ...]:
         right = choice_by_letter(key.choices, key.right)
         forms = (key.right, key.right.lower(), f" {key.right}) ", f"({key.right})", right.text)
         return (
-            *(Example(raw=samples.text(form), share=1.0, why="the right option") for form in forms),
+            *(samples.right(form, "the right option") for form in forms),
             *_wrong_option_examples(key),
-            samples.unreadable(samples.text("AB"), "two letters"),
+            samples.unreadable("AB", "two letters"),
             *samples.NOT_LETTERS,
         )
 
     def instructions(self, key: ChoiceKey) -> str:
-        return f"{lettered.one_letter(key.choices)}, in quotes"
+        return f"one letter, {lettered.letters_in_words(key.choices)}, in quotes"
 
     def answer(self, key: ChoiceKey) -> object:
         return key.right
@@ -100,12 +99,9 @@ def _wrong_option_examples(key: ChoiceKey) -> Iterator[Example]:
             continue
         option = options.option_by_letter(key.part.options, key.choices, choice.letter)
         fill(option.feedback, key.draw)
-        yield Example(
-            raw=samples.text(choice.letter),
-            share=option.credit,
-            why=f"the option '{choice.id}'",
-            mistake=choice.id if option.feedback or option.credit else None,
-        )
+        is_mistake = option.feedback or option.credit
+        why, mistake = f"the option '{choice.id}'", choice.id if is_mistake else None
+        yield samples.sample(choice.letter, option.credit, why, mistake)
 
 
 kinds.add("choice")(ChoiceKind())

@@ -42,6 +42,10 @@ class LetteredKey(Key):
 
     choices: tuple[LabeledChoice, ...]
 
+    def format_letter(self, letter: str) -> str:
+        """Returns a letter and the text of its choice, on one line."""
+        return f"{letter} ({one_line(choice_by_letter(self.choices, letter).text)})"
+
 
 K = TypeVar("K", bound=LetteredKey)
 V = TypeVar("V")
@@ -197,11 +201,6 @@ def fold_text(written: str) -> str:
     return " ".join(re.sub(r"[`*$]", "", written).casefold().split())
 
 
-def one_letter(choices: Sequence[LabeledChoice]) -> str:
-    """Returns the words for a single letter, such as "one letter, A to D"."""
-    return f"one letter, {letters_in_words(choices)}"
-
-
 def read_letter_cell(raw: Raw, choices: Sequence[LabeledChoice]) -> str:
     """Returns the letter in one cell of an answer that has several.
 
@@ -214,7 +213,7 @@ def read_letter_cell(raw: Raw, choices: Sequence[LabeledChoice]) -> str:
 
 def read_letter(raw: Raw, choices: Sequence[LabeledChoice], wanted: str = "") -> str:
     """Returns the letter in *raw*. Raises Unreadable, which asks for *wanted* or one letter."""
-    wanted = wanted or one_letter(choices)
+    wanted = wanted or f"one letter, {letters_in_words(choices)}"
     written = read_text(raw, wanted)
     letter = find_letter(written, choices)
     if letter is None:

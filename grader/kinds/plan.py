@@ -5,8 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
-from functools import cached_property
-from typing import NamedTuple
+from operator import itemgetter
 
 from grader import units
 from grader.expressions import holds
@@ -31,17 +30,6 @@ MAX_PLANS = 5_000
 _TIE = 1e-9
 
 
-class JudgedPlan(NamedTuple):
-    """A plan on offer, with what it earns."""
-
-    plan: Chosen
-    share: float
-    """The share of the points."""
-    mistake: str | None
-    """The ID of what is wrong with it."""
-    feasible: bool
-
-
 @dataclass(frozen=True, kw_only=True)
 class PlanKey(Key):
     """The values on offer, and the best plans."""
@@ -51,14 +39,6 @@ class PlanKey(Key):
     """All plans that share the best cost or gain; empty in a key made from a sheet."""
     score: float = 0.0
     """Their cost or gain, in the part's unit."""
-
-    @cached_property
-    def judged_plans(self) -> tuple[JudgedPlan, ...]:
-        """Every plan on offer, as it would be judged."""
-        return tuple(
-            JudgedPlan(plan, *share_and_mistake(outcome, self), outcome.unmet_requirement is None)
-            for plan, outcome in iter_outcomes(self.part, self.draw)
-        )
 
 
 class PlanKind(KindOf[PlanKey, Chosen]):
@@ -116,15 +96,15 @@ class PlanKind(KindOf[PlanKey, Chosen]):
         rest = {n: v for n, v in best.items() if n != name}
         not_offered = "none of these" if isinstance(offered[0], str) else 987_654
         return (
-            Example(raw=_raw_plan(best), share=1.0, why="the best plan"),
-            *(Example(raw=_raw_plan(plan), share=1.0, why="a tie") for plan in key.best[1:3]),
+            samples.right(best, "the best plan"),
+            *(samples.right(plan, "a tie") for plan in key.best[1:3]),
             *_judged_examples(key),
-            samples.unreadable(_raw_plan({**best, name: not_offered}), "a value not on offer"),
-            samples.unreadable(_raw_plan({**best, "no_such_name": 1}), "an unknown name"),
-            samples.unreadable(_raw_plan(dict.fromkeys(best, ...)), "the untouched placeholder"),
-            *([samples.unreadable(_raw_plan(rest), "a name left out")] if rest else []),
-            samples.unreadable(samples.a_dict([]), "an empty dict"),
-            samples.unreadable(samples.number(1), "a number"),
+            samples.unreadable({**best, name: not_offered}, "a value not on offer"),
+            samples.unreadable({**best, "no_such_name": 1}, "an unknown name"),
+            samples.unreadable(dict.fromkeys(best, ...), "the untouched placeholder"),
+            *([samples.unreadable(rest, "a name left out")] if rest else []),
+            samples.unreadable({}, "an empty dict"),
+            samples.unreadable(1, "a number"),
             *samples.NOTHING,
         )
 
@@ -261,34 +241,20 @@ def _format_choice(value: Scalar) -> str:
     return units.format_number(value)
 
 
-def _raw_plan(plan: Mapping[str, object]) -> Raw:
-    """Returns the Raw of a plan, in which `...` stands for a blank."""
-
-    def raw(value: object) -> Raw:
-        if value is ...:
-            return samples.BLANK
-        if isinstance(value, bool):
-            return {"t": "bool", "v": value}
-        return samples.text(value) if isinstance(value, str) else samples.number(value)  # type: ignore[arg-type]
-
-    return samples.a_dict((samples.text(name), raw(value)) for name, value in plan.items())
-
-
 def _judged_examples(key: PlanKey) -> Iterator[Example]:
     """Yields the first plan that fails each requirement or has each shortcoming, and the worst
     feasible plan."""
-    shown = set[str]()
-    for plan in key.judged_plans:
-        if plan.mistake and plan.mistake not in shown:
-            shown.add(plan.mistake)
-            yield _example_of(plan)
-    feasible = [plan for plan in key.judged_plans if plan.feasible]
-    yield _example_of(min(feasible, key=lambda plan: plan.share))
-
-
-def _example_of(plan: JudgedPlan) -> Example:
-    why = f"a plan with '{plan.mistake}'" if plan.mistake else "a feasible plan"
-    return Example(raw=_raw_plan(plan.plan), share=plan.share, why=why, mistake=plan.mistake)
+    firsts: dict[str, tuple[float, str | None, Chosen]] = {}
+    worst: tuple[float, str | None, Chosen] = (1.0, None, key.best[0])
+    for plan, outcome in iter_outcomes(key.part, key.draw):
+        share, mistake = share_and_mistake(outcome, key)
+        if mistake:
+            firsts.setdefault(mistake, (share, mistake, plan))
+        if outcome.unmet_requirement is None:
+            worst = min(worst, (share, mistake, plan), key=itemgetter(0))
+    for share, mistake, plan in (*firsts.values(), worst):
+        why = f"a plan with '{mistake}'" if mistake else "a feasible plan"
+        yield samples.sample(plan, share, why, mistake)
 
 
 def share_and_mistake(outcome: PlanOutcome, key: PlanKey) -> tuple[float, str | None]:
@@ -302,11 +268,8 @@ def share_and_mistake(outcome: PlanOutcome, key: PlanKey) -> tuple[float, str | 
 
 
 def _first_shortcoming(outcome: PlanOutcome, key: PlanKey) -> Shortcoming | None:
-    """Returns the first shortcoming that applies to a plan; None if none does."""
-    for shortcoming in key.part.shortcomings:
-        if holds(shortcoming.when, outcome.scope, key.draw.facts):
-            return shortcoming
-    return None
+    facts = key.draw.facts
+    return next((s for s in key.part.shortcomings if holds(s.when, outcome.scope, facts)), None)
 
 
 kinds.add("plan")(PlanKind())
