@@ -6,27 +6,12 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable, Mapping
 from functools import lru_cache
-from types import MappingProxyType
 from typing import NamedTuple
 
 from grader import units
-from grader.expressions import syntax
-from grader.expressions.arithmetic import (
-    BINARY,
-    COMPARISONS,
-    check_size,
-    negate,
-    require_truth,
-    unary_plus,
-)
+from grader.expressions import arithmetic, functions, syntax
 from grader.expressions.fault import ExpressionError
-from grader.expressions.functions import (
-    FUNCTIONS,
-    NO_FACTS,
-    Facts,
-    call_function,
-    describe_unknown_name,
-)
+from grader.expressions.functions import FUNCTIONS, NO_FACTS, Facts
 from grader.units.quantity import Value
 
 Scope = Mapping[str, Value]
@@ -54,28 +39,20 @@ def evaluate(source: str | float | bool, scope: Scope, facts: Facts = NO_FACTS) 
     A number or a truth value is its own value. Raises ExpressionError.
     """
     if not isinstance(source, str):
-        return check_size(source)
+        return arithmetic.check_size(source)
     return _compile(source).run(scope, facts)
 
 
 def holds(source: str | float | bool, scope: Scope, facts: Facts = NO_FACTS) -> bool:
     """Returns whether the condition *source* is true. Raises ExpressionError for other values."""
-    return require_truth(evaluate(source, scope, facts), "a condition")
-
-
-def compile_expression(source: str | float | bool) -> Closure:
-    """Returns *source* as a function of scope and facts, for repeated evaluation.
-
-    Raises ExpressionError if it is not an expression; the function raises like `evaluate`.
-    """
-    return _compile(source).run if isinstance(source, str) else _make_constant(check_size(source))
+    return arithmetic.require_truth(evaluate(source, scope, facts), "a condition")
 
 
 @lru_cache(maxsize=8192)
 def _compile(source: str) -> CompiledExpression:
     tree = syntax.parse(source)
-    functions = {id(n.func) for n in ast.walk(tree) if isinstance(n, ast.Call)}
-    names = {n.id for n in ast.walk(tree) if isinstance(n, ast.Name) and id(n) not in functions}
+    called = {id(n.func) for n in ast.walk(tree) if isinstance(n, ast.Call)}
+    names = {n.id for n in ast.walk(tree) if isinstance(n, ast.Name) and id(n) not in called}
     return CompiledExpression(_compile_node(tree), frozenset(names - units.named_units().keys()))
 
 
@@ -99,8 +76,8 @@ def _is_independent(node: ast.expr) -> bool:
     """Returns whether a part has the same value for all scopes and facts: it names only units, and
     functions that don't take facts."""
     names = {n.id for n in ast.walk(node) if isinstance(n, ast.Name)}
-    functions = [FUNCTIONS.get(name) for name in names - units.named_units().keys()]
-    return all(function and not function.takes_facts for function in functions)
+    found = [FUNCTIONS.get(name) for name in names - units.named_units().keys()]
+    return all(function and not function.takes_facts for function in found)
 
 
 def _make_constant(value: Value) -> Closure:
@@ -128,7 +105,7 @@ def _compile_name(node: ast.Name) -> Closure:
         try:
             return scope[name]
         except KeyError:
-            what, fix = describe_unknown_name(name, scope)
+            what, fix = functions.describe_unknown_name(name, scope)
             raise ExpressionError(what, fix=fix) from None
 
     return run
@@ -136,21 +113,23 @@ def _compile_name(node: ast.Name) -> Closure:
 
 def _compile_binary(node: ast.BinOp) -> Closure:
     left, right = _compile_node(node.left), _compile_node(node.right)
-    apply = BINARY[syntax.BINARY[type(node.op)]]
+    apply = arithmetic.BINARY[syntax.BINARY[type(node.op)]]
     return lambda scope, facts: apply(left(scope, facts), right(scope, facts))
 
 
 def _compile_unary(node: ast.UnaryOp) -> Closure:
     operand = _compile_node(node.operand)
     if isinstance(node.op, ast.Not):
-        return lambda scope, facts: not require_truth(operand(scope, facts), "the operand of 'not'")
-    apply = negate if isinstance(node.op, ast.USub) else unary_plus
+        return lambda scope, facts: (
+            not arithmetic.require_truth(operand(scope, facts), "the operand of 'not'")
+        )
+    apply = arithmetic.negate if isinstance(node.op, ast.USub) else arithmetic.unary_plus
     return lambda scope, facts: apply(operand(scope, facts))
 
 
 def _compile_comparison(node: ast.Compare) -> Closure:
     """Returns a function that compares each operand with the next, until a comparison fails."""
-    comparisons = [COMPARISONS[syntax.COMPARISONS[type(op)]] for op in node.ops]
+    comparisons = [arithmetic.COMPARISONS[syntax.COMPARISONS[type(op)]] for op in node.ops]
     steps = list(zip(comparisons, map(_compile_node, node.comparators), strict=True))
     first = _compile_node(node.left)
 
@@ -171,7 +150,7 @@ def _compile_boolean(node: ast.BoolOp) -> Closure:
     runs = [_compile_node(value) for value in node.values]
     decides, place = (all, "and") if isinstance(node.op, ast.And) else (any, "or")
     return lambda scope, facts: decides(
-        require_truth(run(scope, facts), f"both sides of '{place}'") for run in runs
+        arithmetic.require_truth(run(scope, facts), f"both sides of '{place}'") for run in runs
     )
 
 
@@ -179,7 +158,7 @@ def _compile_condition(node: ast.IfExp) -> Closure:
     test, then, other = map(_compile_node, (node.test, node.body, node.orelse))
 
     def run(scope: Scope, facts: Facts) -> Value:
-        is_true = require_truth(test(scope, facts), "the condition after 'if'")
+        is_true = arithmetic.require_truth(test(scope, facts), "the condition after 'if'")
         return (then if is_true else other)(scope, facts)
 
     return run
@@ -189,8 +168,8 @@ def _compile_call(node: ast.Call) -> Closure:
     assert isinstance(node.func, ast.Name)  # noqa: S101 - checked by syntax
     function = FUNCTIONS[node.func.id]
     runs = [_compile_node(argument) for argument in node.args]
-    return lambda scope, facts: check_size(
-        call_function(function, facts, [run(scope, facts) for run in runs])
+    return lambda scope, facts: arithmetic.check_size(
+        functions.call_function(function, facts, *(run(scope, facts) for run in runs))
     )
 
 
@@ -200,15 +179,13 @@ def _compile_tuple(node: ast.Tuple) -> Closure:
     return lambda scope, facts: tuple(each(scope, facts) for each in runs)  # type: ignore[return-value]
 
 
-_COMPILERS: Mapping[type[ast.expr], Callable[..., Closure]] = MappingProxyType(
-    {
-        ast.BinOp: _compile_binary,
-        ast.BoolOp: _compile_boolean,
-        ast.Call: _compile_call,
-        ast.Compare: _compile_comparison,
-        ast.IfExp: _compile_condition,
-        ast.Name: _compile_name,
-        ast.Tuple: _compile_tuple,
-        ast.UnaryOp: _compile_unary,
-    }
-)
+_COMPILERS: Mapping[type[ast.expr], Callable[..., Closure]] = {
+    ast.BinOp: _compile_binary,
+    ast.BoolOp: _compile_boolean,
+    ast.Call: _compile_call,
+    ast.Compare: _compile_comparison,
+    ast.IfExp: _compile_condition,
+    ast.Name: _compile_name,
+    ast.Tuple: _compile_tuple,
+    ast.UnaryOp: _compile_unary,
+}

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from functools import lru_cache, partial
-from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import jinja2
 from jinja2 import meta, nodes
+from jinja2.compiler import operators
 from jinja2.runtime import Context
 from jinja2.sandbox import SandboxedEnvironment
 
@@ -78,28 +78,6 @@ def _limited_range(*bounds: Value) -> range:
     return rounds
 
 
-def _accept_sequences(
-    compare: Callable[[object, object], bool],
-) -> Callable[[object, object], bool]:
-    return lambda a, b: compare(a, tuple(b) if isinstance(b, (list, range)) else b)
-
-
-_OPERATORS = {
-    "eq": COMPARISONS["=="],
-    "ne": COMPARISONS["!="],
-    "lt": COMPARISONS["<"],
-    "lteq": COMPARISONS["<="],
-    "gt": COMPARISONS[">"],
-    "gteq": COMPARISONS[">="],
-    "in": _accept_sequences(COMPARISONS["in"]),
-    "notin": _accept_sequences(COMPARISONS["not in"]),
-}
-
-
-def _call_by_name(name: str, *arguments: Value, facts: Facts) -> Value:
-    return call_function(FUNCTIONS[name], facts, list(arguments))
-
-
 def _constants(names: frozenset[str]) -> dict[str, object]:
     """Returns those of *names* that mean the same in every scope: units, comparisons, `range`."""
     constants: dict[str, object] = {
@@ -107,7 +85,7 @@ def _constants(names: frozenset[str]) -> dict[str, object]:
     }
     for name in names:
         if name.startswith(structure.COMPARED):
-            constants[name] = _OPERATORS[name.removeprefix(structure.COMPARED)]
+            constants[name] = COMPARISONS[operators[name.removeprefix(structure.COMPARED)]]
     if structure.CALLED + "range" in names:
         constants[structure.CALLED + "range"] = _limited_range
     return constants
@@ -134,7 +112,7 @@ class CompiledText(NamedTuple):
                 raise TextError(what, self.lines.get(name), fix)
             variables[name] = scope[name]
         for name in self.functions:
-            variables[structure.CALLED + name] = partial(_call_by_name, name, facts=facts)
+            variables[structure.CALLED + name] = partial(call_function, FUNCTIONS[name], facts)
         context = self.template.new_context(variables, shared=True)
         try:
             return "".join(_limit_output(self.template.root_render_func(context)))
@@ -195,9 +173,9 @@ def compile_text(text: str) -> CompiledText:
         names=frozenset(
             n for n in declared - constants.keys() if not n.startswith(structure.CALLED)
         ),
-        constants=MappingProxyType(constants),
+        constants=constants,
         functions=tuple(sorted(set(called) - {"range"})),
-        lines=MappingProxyType(lines),
+        lines=lines,
     )
 
 
