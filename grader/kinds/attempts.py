@@ -134,7 +134,6 @@ class CodeKey(Key):
 
     @property
     def _distinct_calls(self) -> tuple[Call, ...]:
-        """The calls of all cases, each once."""
         return tuple(dict.fromkeys(case.call for case in self.cases))
 
     @cached_property

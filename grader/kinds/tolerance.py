@@ -67,8 +67,6 @@ def accepted_interval(
     """
     intervals = list(_iter_intervals(key, tolerance, unit, draw, compute))
     intervals = intervals or list(_iter_intervals(key, DEFAULT, unit, draw, compute))
-    if len(intervals) == 1 and not tolerance.because:
-        return intervals[0]
     low = min(i.low for i in intervals)
     high = max(i.high for i in intervals)
     widest = [i for i in intervals if i.low == low and i.high == high]

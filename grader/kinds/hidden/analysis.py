@@ -122,7 +122,15 @@ class _AnalysisProcess:
     def start(self) -> subprocess.Popen[bytes]:
         """Returns the process, and starts it first if none is running. Raises OSError."""
         if self._process is None or self._process.poll() is not None:
-            self._process = _start_process()
+            path = os.pathsep.join(filter(None, [str(PACKAGE.parent), *sys.path]))
+            self._process = subprocess.Popen(  # noqa: S603 - our own program
+                [sys.executable, "-c", _PROGRAM],
+                env={**os.environ, "PYTHONPATH": path},
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.DEVNULL,
+                start_new_session=True,  # Ctrl-C must not reach it: it ends with its input
+            )
         return self._process
 
     def _send_request(self, request: str) -> bytes:
@@ -149,19 +157,6 @@ class _AnalysisProcess:
     def __del__(self) -> None:
         with contextlib.suppress(Exception):  # at interpreter shutdown, anything may be gone
             self.end()
-
-
-def _start_process() -> subprocess.Popen[bytes]:
-    """Starts a process that runs `serve`, and returns it."""
-    path = os.pathsep.join(filter(None, [str(PACKAGE.parent), *sys.path]))
-    return subprocess.Popen(  # noqa: S603 - our own program
-        [sys.executable, "-c", _PROGRAM],
-        env={**os.environ, "PYTHONPATH": path},
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL,
-        start_new_session=True,  # Ctrl-C must not reach it: a worker ends at the end of its input
-    )
 
 
 _here = threading.local()

@@ -269,7 +269,6 @@ def is_name_or_member(full: str, rule: str) -> bool:
 
 
 def _iter_full_names(node: ast.Import | ast.ImportFrom) -> Iterator[str]:
-    """Yields the full names of everything that is imported."""
     if isinstance(node, ast.Import):
         yield from (alias.name for alias in node.names)
     else:

@@ -16,13 +16,7 @@ from functools import lru_cache
 
 from grader.kinds.attempts import Code, CodeAnswer, CodeKey
 from grader.kinds.base import CORRECT, partial_judgment
-from grader.kinds.hidden.compare import (
-    WIDEST,
-    count_numbers,
-    difference,
-    format_result,
-    hide_unknown_keys,
-)
+from grader.kinds.hidden import compare
 from grader.kinds.hidden.kept_cases import HiddenCase, names_in
 from grader.kinds.hidden.source import FAILED_BEFORE, UNDEFINED
 from grader.model import Call, CallPlan, Judgment, Verdict
@@ -55,7 +49,6 @@ def find_doubt(value: CodeAnswer, part: Code, *, earns: bool) -> str | None:
 
 
 def _iter_doubts(value: CodeAnswer, part: Code) -> Iterator[str]:
-    """Yields each reason why it is unclear whether the code uses what the part forbids."""
     if value.why_unanalyzed:
         yield f"its code could not be analyzed: {value.why_unanalyzed}"
     if value.review.doubt is not None:
@@ -125,18 +118,14 @@ class CaseResults:
         if self._open and not lost:
             notes = (f"{group.capitalize()} cases: {why}." for group, why in self._open.items())
             return partial_judgment(None, " ".join([*notes, "A person will review it."]))
-        earned = sum(weights[group] for group in passed)
         if len(passed) == len(self._why):
             return CORRECT
-        if part.all_or_nothing:
-            earned = 0.0
-        labels = {
-            group: Verdict.CORRECT if group in passed else Verdict.INCORRECT for group in self._why
-        }
+        earned = 0.0 if part.all_or_nothing else sum(weights[group] for group in passed)
+        verdicts = {g: Verdict.CORRECT if g in passed else Verdict.INCORRECT for g in self._why}
         return partial_judgment(
             round(earned, 6),
             " ".join(self._iter_notes(len(passed))),
-            cells={f"{group} cases": verdict.value for group, verdict in labels.items()},
+            cells={f"{group} cases": verdict.value for group, verdict in verdicts.items()},
         )
 
     def _iter_notes(self, passed: int) -> Iterator[str]:
@@ -166,7 +155,6 @@ class CaseResults:
     def _find_result_fault(
         self, case: HiddenCase, call: Mapping[str, object], want: Mapping[str, object]
     ) -> str | None:
-        """Returns how the returned value differs from the expected one; None if it does not."""
         if "raises" in want:
             return f"{want['raises']} should have been raised"
         if call.get("changed") and not self._key.part.mutates:
@@ -182,11 +170,11 @@ class CaseResults:
             except ValueError:
                 return "the result could not be read"
             if "value" in want:
-                why = difference(got, decode_result(want["value"]), case.near)
+                why = compare.difference(got, decode_result(want["value"]), case.near)
         if why is None and isinstance(raw, dict):
             why = self._key.find_broken_property(case, raw, want)
         texts = (self._key.part.driver, *self._key.tools, self._key.draw.solution)
-        return why and hide_unknown_keys(why, names_in(texts))
+        return why and compare.hide_unknown_keys(why, names_in(texts))
 
 
 _GIVE_UP = ("TooManyStatesError", "RankHungError")
@@ -208,7 +196,7 @@ def _may_hide_right_result(call: Mapping[str, object], want: Mapping[str, object
         return False
     if "form" in want or call.get("type") != UnfitError.__name__:
         return True
-    most_bytes = WIDEST * count_numbers(decode_result(want["value"]))
+    most_bytes = compare.WIDEST * compare.count_numbers(decode_result(want["value"]))
     return call.get("what") == TOO_MUCH and most_bytes > RESULT.size
 
 
@@ -267,8 +255,8 @@ def check_example(call: Mapping[str, object], key: CodeKey) -> str | None:
     try:
         match decode_result(call.get("v")):
             case [got, want]:
-                why = difference(got, want, key.part.closeness)
-                return why and f"{named} gives {format_result(got)}: {why}"
+                why = compare.difference(got, want, key.part.closeness)
+                return why and f"{named} gives {compare.format_result(got)}: {why}"
     except ValueError:
         pass
     return f"{named}: the result could not be read"

@@ -18,7 +18,7 @@ import warnings
 from collections import UserDict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from functools import cache, lru_cache
+from functools import lru_cache
 from typing import Any
 
 from grader import units
@@ -35,6 +35,8 @@ MOST_CASES = 200
 _NUMBER = re.compile(r"(?<![\w.])[+-]?\d[\w.+]*")
 """Pattern of numbers in an author's sentence: one may come from a hidden input or a student's
 code."""
+
+_WATCH_SOURCE = inspect.getsource(watch)
 
 _OPAQUE = '{"t": "object"'
 """How `encode` marks a value that `decode` can't restore; inside a text, the quotes are escaped."""
@@ -65,14 +67,9 @@ class Given(UserDict[str, object]):
 class SolutionFunctions:
     """The functions of one part in the solution file of one variant.
 
-    For a part `softmax` the file defines `softmax` (the reference), `softmax_cases(rng, given)`
-    (yields a group, the arguments by name, and optionally a closeness), at least three
-    `softmax_wrong_...`, at least one `softmax_right_...` (written in another way); and may define
-    `softmax_expected(**inputs)` (the expected result, by an independent method) and
-    `softmax_holds(inputs, result)` (yields a sentence for each property that does not hold). If
-    `softmax_expected` returns `...`, only properties decide. Then a result must have the form of
-    the reference's result, or satisfy `softmax_form(inputs, result)` if the form of right results
-    varies. A `_wrong_` function may call or subclass the reference by its name; a `_right_` one may
+    `docs/how-to/write-a-code-problem.md` says what `PART`, the reference, and the functions
+    `PART_cases`, `PART_wrong_...`, `PART_right_...`, `PART_expected`, `PART_holds`, and `PART_form`
+    do. A `_wrong_` function may call or subclass the reference by its name; a `_right_` one must
     not.
     """
 
@@ -219,13 +216,8 @@ def call_request(plan: CallPlan, call: Call) -> dict[str, Any]:
         return {**request, "example": list(call.example), "alias": plan.alias}
     request["inputs"] = json.loads(call.inputs)
     if plan.forbid:
-        request |= {"watch": _watch_source(), "forbid": list(plan.forbid)}
+        request |= {"watch": _WATCH_SOURCE, "forbid": list(plan.forbid)}
     return request
-
-
-@cache
-def _watch_source() -> str:
-    return inspect.getsource(watch)
 
 
 def perform_first_call(plan: CallPlan, space: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -275,7 +267,6 @@ def solution_module(text: str) -> types.ModuleType:
 
 
 def _file_name_of(text: str) -> str:
-    """Returns the file name of a solution's module in tracebacks."""
     return f"<grader_solution_{hashlib.sha256(text.encode()).hexdigest()[:12]}>"
 
 
