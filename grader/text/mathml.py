@@ -55,7 +55,6 @@ def _convert_formula(latex: str, *, block: bool) -> str:
 
 
 def _brace_depth(latex: str) -> int:
-    """Returns how deeply the braces in *latex* are nested."""
     deepest = depth = 0
     for character in latex:
         depth += (character == "{") - (character == "}")
