@@ -53,13 +53,9 @@ def _require_plain(value: Value, name: str) -> int | float:
 
 def _require_whole(value: Value, name: str) -> int:
     number = _require_plain(value, name)
-    if isinstance(number, float):
-        if not number.is_integer():
-            raise ExpressionError(
-                f"{name}() needs whole numbers, got {units.format_number(number)}"
-            )
-        return int(number)
-    return number
+    if number % 1:
+        raise ExpressionError(f"{name}() needs whole numbers, got {units.format_number(number)}")
+    return int(number)
 
 
 def _require_same_dimension(values: tuple[Value, ...], name: str) -> tuple[Value, ...]:

@@ -34,10 +34,7 @@ _REFUSED = re.compile(r"\\(newcommand|renewcommand|providecommand|def|let|href|r
 
 @lru_cache(maxsize=4096)
 def formula_html(latex: str, *, block: bool = False) -> str:
-    """Returns HTML for *latex*: MathML, or its source as code if it can't be converted.
-
-    Safe for any text.
-    """
+    """Returns safe HTML for *latex*: MathML, or its source as code if it can't be converted."""
     try:
         return _convert_formula(latex, block=block)
     # The converter raises many types of errors for broken formulas, including IndexError.

@@ -279,30 +279,23 @@ def describe_exception(kind: object, what: object, sources: tuple[str, ...]) -> 
     The type is only named if it is well known or defined in *sources*, the code of the driver and
     its tools. The words are empty unless the message comes from there.
     """
-    known = _known_errors_in(sources)
-    if not isinstance(kind, str) or kind not in _USUAL | known.names:
+    names, known_messages = _known_errors_in(sources)
+    if not isinstance(kind, str) or kind not in _USUAL | names:
         return _ANOTHER, ""
     if not isinstance(what, str) or len(what) > _LONGEST:
         return kind, ""
-    messages = ((form, words) for name, form, words in known.messages if name == kind)
+    messages = ((form, words) for name, form, words in known_messages if name == kind)
     return kind, next((words for form, words in messages if form.fullmatch(what)), "")
 
 
-@dataclass(frozen=True, slots=True)
-class _KnownErrors:
-    names: frozenset[str]
-    messages: tuple[tuple[str, re.Pattern[str], str], ...]
-    """By exception name: the pattern of a message, and its words without the values."""
-
-
 @lru_cache(maxsize=64)
-def _known_errors_in(sources: tuple[str, ...]) -> _KnownErrors:
-    """Returns the classes that *sources* define, and the messages of the exceptions they raise."""
+def _known_errors_in(
+    sources: tuple[str, ...],
+) -> tuple[frozenset[str], tuple[tuple[str, re.Pattern[str], str], ...]]:
+    """Returns the names of the classes that *sources* define, and the messages that they raise."""
     nodes = [node for text in sources for node in ast.walk(ast.parse(text))]
-    return _KnownErrors(
-        names=frozenset(n.name for n in nodes if isinstance(n, ast.ClassDef)),
-        messages=tuple(message for node in nodes for message in _iter_messages(node)),
-    )
+    names = frozenset(node.name for node in nodes if isinstance(node, ast.ClassDef))
+    return names, tuple(message for node in nodes for message in _iter_messages(node))
 
 
 def _iter_messages(node: ast.AST) -> Iterator[tuple[str, re.Pattern[str], str]]:
