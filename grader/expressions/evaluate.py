@@ -26,10 +26,7 @@ class CompiledExpression(NamedTuple):
 
 
 def names_in(source: str) -> frozenset[str]:
-    """Returns the names that *source* needs in scope, without units and functions.
-
-    Raises ExpressionError if it is not an expression.
-    """
+    """Returns the names in *source* without units and functions. Raises ExpressionError."""
     return _compile(source).names
 
 
@@ -73,8 +70,7 @@ def _compile_node(node: ast.expr) -> Closure:
 
 
 def _is_independent(node: ast.expr) -> bool:
-    """Returns whether a part has the same value for all scopes and facts: it names only units, and
-    functions that don't take facts."""
+    """Returns whether a part names only units, and functions that don't take facts."""
     names = {n.id for n in ast.walk(node) if isinstance(n, ast.Name)}
     found = [FUNCTIONS.get(name) for name in names - units.named_units().keys()]
     return all(function and not function.takes_facts for function in found)

@@ -36,8 +36,7 @@ def carried_answer(kind: Kind, key: Key) -> Value | None:
 
 
 def explain_part(kind: Kind, key: Key) -> str:
-    """Returns Markdown with the right answer and the part's own worked solution, if it has one.
-    **Secret** until release."""
+    """Returns the right answer and the worked solution as Markdown. **Secret** until release."""
     worked = fill(key.part.explanation, key.draw)
     return "\n\n".join(filter(None, (kind.explain(key), worked)))
 

@@ -202,10 +202,7 @@ def fold_text(written: str) -> str:
 
 
 def read_letter_cell(raw: Raw, choices: Sequence[LabeledChoice]) -> str:
-    """Returns the letter in one cell of an answer that has several.
-
-    Raises Unreadable if the cell holds no letter of a choice; None counts as blank.
-    """
+    """Returns the letter in one cell, in which None counts as blank. Raises Unreadable."""
     if raw.get("t") == "none":
         raise Unreadable("The answer is empty.", blank=True)
     return read_letter(raw, choices)

@@ -242,8 +242,7 @@ def _format_choice(value: Scalar) -> str:
 
 
 def _judged_examples(key: PlanKey) -> Iterator[Example]:
-    """Yields the first plan that fails each requirement or has each shortcoming, and the worst
-    feasible plan."""
+    """Yields the first plan with each mistake, and the worst feasible plan."""
     firsts: dict[str, tuple[float, str | None, Chosen]] = {}
     worst: tuple[float, str | None, Chosen] = (1.0, None, key.best[0])
     for plan, outcome in iter_outcomes(key.part, key.draw):

@@ -180,8 +180,7 @@ def _printed_number(name: str, value: Value | None) -> tuple[int | float, str]:
 
 
 def _half_width(number: float, unit: str, written: Expr | None, draw: Draw) -> float:
-    """Returns the half-width that the author has *written*, or else half a step of the last printed
-    digit, as a number in *unit*."""
+    """Returns the author's half-width as a number in *unit*, or half a step of the last digit."""
     if written is not None:
         return float(_evaluate_distance(written, unit, draw))
     exponent = Decimal(units.format_number(number)).as_tuple().exponent

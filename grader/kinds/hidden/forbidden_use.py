@@ -151,8 +151,7 @@ class ModuleNames:
         return any(is_name_or_member(t, rule) or t.rpartition(".")[2] == last for t in texts)
 
     def _may_refer_to(self, node: ast.Name, rule: str) -> bool:
-        """Returns whether a name refers to what *rule* names, or may refer to it because of an
-        import with a star."""
+        """Returns whether a name is what *rule* names, or may be it because of a star import."""
         starred = node.id == rule.rpartition(".")[2] and rule.partition(".")[0] in self.whole
         return is_covered(self._resolve(node), rule) or (starred and node.id not in self.own_names)
 

@@ -60,8 +60,7 @@ def _iter_doubts(value: CodeAnswer, part: Code) -> Iterator[str]:
 
 
 def _observed_names(value: CodeAnswer, field: str) -> set[str]:
-    """Returns the names that the calls report in *field*. They come from the student's process and
-    can't be trusted."""
+    """Returns the names in *field* of the calls, which come from the student's process."""
     reports = (call.get(field) for call in value.calls)
     lists = (report for report in reports if isinstance(report, list))
     return {name for names in lists for name in names if isinstance(name, str)}
