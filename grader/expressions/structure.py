@@ -79,6 +79,12 @@ def _check_output(node: nodes.Output) -> None:
             )
 
 
+def _check_constant(node: nodes.Const) -> None:
+    value = node.value
+    if isinstance(value, (int, float)) and not -(1 << 1024) < value < 1 << 1024:
+        raise TextError("the number is too large", node.lineno)
+
+
 def _check_for_loop(node: nodes.For) -> None:
     """Raises TextError for a loop over anything but a short list or a range."""
     listed = isinstance(node.iter, (nodes.List, nodes.Tuple))
@@ -171,6 +177,7 @@ def _check_arithmetic(node: nodes.BinExpr) -> None:
 
 _CHECKS: dict[type[nodes.Node], Any] = {
     nodes.Output: _check_output,
+    nodes.Const: _check_constant,
     nodes.For: _check_for_loop,
     nodes.Call: _check_call,
     nodes.Filter: _check_filter,
