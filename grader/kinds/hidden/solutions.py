@@ -13,6 +13,7 @@ import json
 import linecache
 import re
 import sys
+import traceback
 import types
 import warnings
 from collections import UserDict
@@ -247,13 +248,11 @@ def _compile(text: str, where: str) -> types.CodeType:
 
 def line_of_error(error: BaseException, file: str) -> int | None:
     """Returns the last line of *file* in the traceback of *error*; None if there is none."""
-    line = error.lineno if isinstance(error, SyntaxError) and error.filename == file else None
-    trace = error.__traceback__
-    while trace is not None:
-        if trace.tb_frame.f_code.co_filename == file:
-            line = trace.tb_lineno
-        trace = trace.tb_next
-    return line
+    frames = traceback.walk_tb(error.__traceback__)
+    lines = [line for frame, line in frames if frame.f_code.co_filename == file]
+    if not lines and isinstance(error, SyntaxError) and error.filename == file:
+        return error.lineno
+    return lines[-1] if lines else None
 
 
 @lru_cache(maxsize=256)
