@@ -83,13 +83,13 @@ def _make_constant(value: Value) -> Closure:
 def _locate_errors(run: Closure, column: int) -> Closure:
     """Returns *run*, whose errors are at *column* unless they already have a column."""
 
-    def located(scope: Scope, facts: Facts) -> Value:
+    def try_run(scope: Scope, facts: Facts) -> Value:
         try:
             return run(scope, facts)
         except ExpressionError as error:
             raise ExpressionError(error.what, error.column or column, error.fix) from None
 
-    return located
+    return try_run
 
 
 def _compile_name(node: ast.Name) -> Closure:

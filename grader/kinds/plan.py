@@ -5,7 +5,9 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
-from operator import itemgetter
+from functools import cached_property
+from operator import attrgetter
+from typing import NamedTuple
 
 from grader import units
 from grader.expressions import holds
@@ -30,6 +32,17 @@ MAX_PLANS = 5_000
 _TIE = 1e-9
 
 
+class JudgedPlan(NamedTuple):
+    """A plan on offer, with what it earns."""
+
+    plan: Chosen
+    share: float
+    """The share of the points."""
+    mistake: str | None
+    """The ID of what is wrong with it."""
+    feasible: bool
+
+
 @dataclass(frozen=True, kw_only=True)
 class PlanKey(Key):
     """The values on offer, and the best plans."""
@@ -39,6 +52,14 @@ class PlanKey(Key):
     """All plans that share the best cost or gain; empty in a key made from a sheet."""
     score: float = 0.0
     """Their cost or gain, in the part's unit."""
+
+    @cached_property
+    def judged_plans(self) -> tuple[JudgedPlan, ...]:
+        """Every plan on offer, as it would be judged."""
+        return tuple(
+            JudgedPlan(plan, *share_and_mistake(outcome, self), outcome.unmet_requirement is None)
+            for plan, outcome in iter_outcomes(self.part, self.draw)
+        )
 
 
 class PlanKind(KindOf[PlanKey, Chosen]):
@@ -243,17 +264,12 @@ def _format_choice(value: Scalar) -> str:
 
 def _judged_examples(key: PlanKey) -> Iterator[Example]:
     """Yields the first plan with each mistake, and the worst feasible plan."""
-    firsts: dict[str, tuple[float, str | None, Chosen]] = {}
-    worst: tuple[float, str | None, Chosen] = (1.0, None, key.best[0])
-    for plan, outcome in iter_outcomes(key.part, key.draw):
-        share, mistake = share_and_mistake(outcome, key)
-        if mistake:
-            firsts.setdefault(mistake, (share, mistake, plan))
-        if outcome.unmet_requirement is None:
-            worst = min(worst, (share, mistake, plan), key=itemgetter(0))
-    for share, mistake, plan in (*firsts.values(), worst):
-        why = f"a plan with '{mistake}'" if mistake else "a feasible plan"
-        yield samples.sample(plan, share, why, mistake)
+    feasible = [plan for plan in key.judged_plans if plan.feasible]
+    # The first plan of each mistake is the last to be written.
+    firsts = {plan.mistake: plan for plan in reversed(key.judged_plans) if plan.mistake}
+    for plan in (*firsts.values(), min(feasible, key=attrgetter("share"))):
+        why = f"a plan with '{plan.mistake}'" if plan.mistake else "a feasible plan"
+        yield samples.sample(plan.plan, plan.share, why, plan.mistake)
 
 
 def share_and_mistake(outcome: PlanOutcome, key: PlanKey) -> tuple[float, str | None]:
