@@ -27,10 +27,7 @@ def fill(text: str, scope: Mapping[str, Value], facts: Facts = NO_FACTS) -> str:
 
 
 def text_names(text: str) -> frozenset[str]:
-    """Returns the names in *text* that a scope must bind, without units and functions.
-
-    Raises TextError for bad syntax.
-    """
+    """Returns the names in *text* without units and functions. Raises TextError."""
     if not _has_placeholders(text):
         return frozenset()
     return _compile(text).names

@@ -139,7 +139,6 @@ def _paint_cells(axes: Axes, shades: tuple[tuple[int, ...], ...], x: float, side
 
 
 def _cell_side(picture: GridPicture) -> float:
-    """Returns the side of a cell in CSS pixels."""
     room = 560 - 32 - _GAP * (len(picture.grids) - 1) - (20 if picture.down else 0)
     rows = max(len(grid.shades) for grid in picture.grids)
     columns = sum(len(grid.shades[0]) for grid in picture.grids)

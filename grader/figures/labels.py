@@ -79,7 +79,6 @@ def place_of_text(
 
 
 def _pixels_per_point(axes: Axes) -> float:
-    """Returns the pixels of a point of 1/72 inch."""
     canvas = axes.get_figure(root=True)
     assert canvas is not None  # noqa: S101 - the axes belong to one
     return float(canvas.dpi) / 72

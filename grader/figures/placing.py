@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
 from typing import Literal
 
 from grader.figures.base import FieldReader, FigureError, figure_types
-from grader.model import Figure, Problem, Variant
+from grader.model import Figure, Variant
 from grader.model.figure import DrawnFigure, TextBlock
 from grader.model.grouping import group_by_key
 from grader.text.words import part_letter
@@ -46,19 +45,13 @@ def _draw_figure(variant: Variant, index: int, figure: Figure) -> DrawnFigure:
 
 
 def solution_blocks(variant: Variant, text: str) -> tuple[TextBlock, ...]:
-    """Returns the worked solution *text* of *variant* with its figures. Raises FigureError."""
-    return place_figures(variant.problem, text, explanation_figures(variant))
-
-
-def place_figures(
-    problem: Problem, text: str, figures: Sequence[DrawnFigure]
-) -> tuple[TextBlock, ...]:
-    """Returns the worked solution *text* of *problem* in blocks, each followed by its figures.
+    """Returns the worked solution *text* in blocks, each followed by its figures.
 
     A figure of a part follows the paragraphs that begin with the part's letter, such as **(b)**;
-    other figures, and those without such paragraphs, follow the whole text.
+    other figures, and those without such paragraphs, follow the whole text. Raises FigureError.
     """
-    letters = {part.id: part_letter(index) for index, part in enumerate(problem.parts)}
+    figures = explanation_figures(variant)
+    letters = {part.id: part_letter(index) for index, part in enumerate(variant.problem.parts)}
     cuts = group_by_key((_end_of_part(text, letters.get(f.part or "", "")), f) for f in figures)
     blocks, start = [], 0
     for cut, placed in sorted(cuts.items()):

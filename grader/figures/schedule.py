@@ -9,17 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
+from grader.figures import style
 from grader.figures.base import FieldReader, FigureTypeOf, figure_types
-from grader.figures.style import (
-    HALO,
-    IDLE,
-    INK,
-    add_boxes,
-    category_legend,
-    fill_of,
-    plot_area,
-    time_axes,
-)
 from grader.model.spec import Expr, Figure
 
 if TYPE_CHECKING:
@@ -140,31 +131,35 @@ class ScheduleType(FigureTypeOf[PipelineSchedule, SchedulePicture]):
 
     def paint(self, picture: SchedulePicture, canvas: Canvas) -> None:
         """Draws the passes, and shades the idle time."""
-        axes = plot_area(canvas, left=62, right=14, bottom=64, top=12)
+        axes = style.plot_area(canvas, left=62, right=14, bottom=64, top=12)
         rows = [f"stage {n}" for n in range(picture.stages)]
-        time_axes(axes, rows, picture.end, "Time, in forward passes of a micro-batch on a stage")
+        style.time_axes(
+            axes, rows, picture.end, "Time, in forward passes of a micro-batch on a stage"
+        )
         pixels = (560 - 76) / picture.end
         idle = [(0.0, stage - 0.4, picture.end, 0.8) for stage in range(picture.stages)]
-        add_boxes(axes, idle, facecolor=IDLE, lw=0)
+        style.add_boxes(axes, idle, facecolor=style.IDLE, lw=0)
         for back in (False, True):
             slots = [slot for slot in picture.slots if slot.backward is back]
             _paint_slots(axes, slots, pixels)
         names = {"gpipe": "GPipe", "1f1b": "1F1B"}
-        category_legend(canvas, ["forward", "backward"], title=names[picture.order], idle=True)
+        style.category_legend(
+            canvas, ["forward", "backward"], title=names[picture.order], idle=True
+        )
 
 
 def _paint_slots(axes: Axes, slots: list[StagePass], pixels: float) -> None:
     """Draws passes of one direction as one path, with the numbers for which there is room."""
-    style = fill_of(1 if slots[0].backward else 0)
+    fill = style.fill_of(1 if slots[0].backward else 0)
     width = pixels * (slots[0].end - slots[0].start)
     if width < _NARROWEST_HATCH:
-        style["hatch"] = ""
+        fill["hatch"] = ""
     boxes = [(slot.start, slot.stage - 0.4, slot.end - slot.start, 0.8) for slot in slots]
-    add_boxes(axes, boxes, lw=0.6 if pixels > 4 else 0.25, clip_on=False, **style)
+    style.add_boxes(axes, boxes, lw=0.6 if pixels > 4 else 0.25, clip_on=False, **fill)
     for slot in slots if width >= _NARROWEST else ():
         axes.text(
             (slot.start + slot.end) / 2, slot.stage, str(slot.micro_batch), ha="center",
-            va="center", fontsize=7.5, color=INK, bbox=HALO if style["hatch"] else None,
+            va="center", fontsize=7.5, color=style.INK, bbox=style.HALO if fill["hatch"] else None,
         )  # fmt: skip
 
 

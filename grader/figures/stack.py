@@ -7,16 +7,8 @@ from textwrap import fill
 from typing import TYPE_CHECKING
 
 from grader import units
+from grader.figures import style
 from grader.figures.base import FieldReader, FigureTypeOf, figure_types
-from grader.figures.style import (
-    HALO,
-    INK,
-    add_boxes,
-    category_legend,
-    fill_of,
-    label_margin,
-    plot_area,
-)
 from grader.model.spec import Expr, Figure, Strict, Text
 
 if TYPE_CHECKING:
@@ -111,7 +103,9 @@ class StackType(FigureTypeOf[Stack, StackPicture]):
         labels = [fill(label, int(470 / across / 5.6)) for label in picture.labels]
         lines = max(label.count("\n") for label in labels) + 1
         bottom = (62 if len(picture.categories) > 1 else 36) + 13 * (lines - 1)
-        axes = plot_area(canvas, left=label_margin(top), right=24, bottom=bottom, top=14)
+        axes = style.plot_area(
+            canvas, left=style.label_margin(top), right=24, bottom=bottom, top=14
+        )
         axes.set(xlim=(-0.6, across - 0.4), ylim=(0, top))
         _paint_bars(axes, picture.amounts)
         for n, row in enumerate(picture.amounts):
@@ -120,15 +114,15 @@ class StackType(FigureTypeOf[Stack, StackPicture]):
                 if 0.09 * top < amount < sum(row):
                     axes.text(
                         n, below + amount / 2, units.format_number(amount, 3), ha="center",
-                        va="center", bbox=HALO, fontsize=8, zorder=6,
+                        va="center", bbox=style.HALO, fontsize=8, zorder=6,
                     )  # fmt: skip
                 below += amount
             axes.annotate(
                 units.format_number(below, 4), (n, below), (0, 5), textcoords="offset points",
-                ha="center", weight="bold", bbox=HALO, zorder=6,
+                ha="center", weight="bold", bbox=style.HALO, zorder=6,
             )  # fmt: skip
         if picture.capacity is not None:
-            axes.axhline(picture.capacity, color=INK, linestyle="--", linewidth=1.2)
+            axes.axhline(picture.capacity, color=style.INK, linestyle="--", linewidth=1.2)
             axes.annotate(
                 limit, (1, picture.capacity), (0, 4), xycoords=("axes fraction", "data"),
                 textcoords="offset points", ha="right",
@@ -139,7 +133,7 @@ class StackType(FigureTypeOf[Stack, StackPicture]):
         axes.set_ylabel(f"{picture.quantity} ({unit})" if unit else picture.quantity)
         axes.yaxis.set_major_formatter(lambda y, _: units.format_number(y, 4))
         if len(picture.categories) > 1:
-            category_legend(canvas, picture.categories)
+            style.category_legend(canvas, picture.categories)
 
 
 def _paint_bars(axes: Axes, amounts: tuple[tuple[float, ...], ...]) -> None:
@@ -147,7 +141,7 @@ def _paint_bars(axes: Axes, amounts: tuple[tuple[float, ...], ...]) -> None:
     width = min(0.6, 0.16 * len(amounts) + 0.1)
     for m in range(len(amounts[0])):
         boxes = [(n - width / 2, sum(row[:m]), width, row[m]) for n, row in enumerate(amounts)]
-        add_boxes(axes, [box for box in boxes if box[3]], lw=0.7, **fill_of(m))
+        style.add_boxes(axes, [box for box in boxes if box[3]], lw=0.7, **style.fill_of(m))
 
 
 figure_types.add("stack")(StackType())

@@ -58,11 +58,8 @@ def messages_of(pattern: str, ranks: int, steps: int) -> tuple[StepMessage, ...]
     for step in range(steps):
         if pattern == "tree":
             half = 2**step
-            messages += [
-                StepMessage(step, r, r + half, -1)
-                for r in range(min(half, ranks))
-                if r + half < ranks
-            ]
+            near = range(min(half, ranks - half))
+            messages += [StepMessage(step, r, r + half, -1) for r in near]
         else:
             ahead = 0 if pattern == "reduce-scatter" else 1
             messages += [

@@ -135,10 +135,7 @@ def category_legend(
     idle: bool = False,
     across: bool = False,
 ) -> None:
-    """Adds a row below the plot with the fill of each labeled category, and of idle time.
-
-    *across* is that of `fill_of`.
-    """
+    """Adds a row below the plot with the `fill_of` each labeled category, and of idle time."""
     from matplotlib.patches import Patch
 
     patches = [

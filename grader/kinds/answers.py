@@ -31,14 +31,13 @@ def right_value(kind: Kind, key: Key) -> object | None:
 
 def carried_answer(kind: Kind, key: Key) -> Value | None:
     """Returns the right answer as the value that later parts compute with, or None without one."""
-    value = None if kind.needs_solution else right_value(kind, key)
+    value = right_value(kind, key)
     return None if value is None else kind.carry_value(value, key)
 
 
 def explain_part(kind: Kind, key: Key) -> str:
-    """Returns Markdown with the right answer and the part's own worked solution, if it has one.
-    **Secret** until release."""
-    worked = fill(key.part.explanation, key.draw).strip()
+    """Returns the right answer and the worked solution as Markdown. **Secret** until release."""
+    worked = fill(key.part.explanation, key.draw)
     return "\n\n".join(filter(None, (kind.explain(key), worked)))
 
 

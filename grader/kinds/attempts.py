@@ -134,13 +134,11 @@ class CodeKey(Key):
 
     @property
     def _distinct_calls(self) -> tuple[Call, ...]:
-        """The calls of all cases, each once."""
         return tuple(dict.fromkeys(case.call for case in self.cases))
 
     @cached_property
     def _all_expected(self) -> Mapping[str, Any]:
-        """The expected results of the distinct calls, and which checks the author wrote; see
-        `SolutionFunctions.expected_results`."""
+        """The distinct calls' results; see `SolutionFunctions.expected_results`."""
         digest = kept_cases.digest_of_expected(self._cases_digest, self.part.driver, self.tools)
         expected: Mapping[str, Any] = self.keep(
             digest, lambda: self.solution_functions.expected_results(self._distinct_calls)

@@ -33,6 +33,13 @@ def read_cell(read: Callable[[], T]) -> T | UnreadableCell | None:
         return None if reason.blank else UnreadableCell(reason.sentence)
 
 
+def format_cell(cell: T | UnreadableCell | None, show: Callable[[T], str] = str) -> str:
+    """Returns what *show* returns for a cell, or whether it is blank or unreadable."""
+    if isinstance(cell, UnreadableCell):
+        return "unreadable"
+    return "blank" if cell is None else show(cell)
+
+
 def require_readable(cells: Iterable[object]) -> None:
     """Raises Unreadable if all of *cells* are blank or unreadable."""
     filled = [cell for cell in cells if cell is not None]

@@ -6,16 +6,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal
 
-from grader.kinds import lettered, samples
+from grader.kinds import lettered, options, samples
 from grader.kinds.base import CORRECT, Example, kinds, partial_judgment
 from grader.kinds.lettered import LetteredKey, LetteredKind, choice_by_letter
-from grader.kinds.options import (
-    AnswerOption,
-    label_options,
-    option_by_letter,
-    option_id,
-    right_letters,
-)
+from grader.kinds.options import AnswerOption
 from grader.kinds.texts import fill, try_fill
 from grader.model import Draw, Judgment, Part, Raw, Verdict
 from grader.units.quantity import Value
@@ -46,8 +40,8 @@ class ChoiceKind(LetteredKind[ChoiceKey, str]):
     spec = SingleChoice
 
     def key(self, part: SingleChoice, draw: Draw) -> ChoiceKey:
-        choices = label_options(part.options, draw, part.id if part.shuffle else None)
-        right = right_letters(part.options, choices, draw)
+        choices = options.label_options(part.options, draw, part.id if part.shuffle else None)
+        right = options.right_letters(part.options, choices, draw)
         if len(right) != 1:
             named = " and ".join(f"'{choice_by_letter(choices, r).id}'" for r in right) or "none"
             raise ValueError(f"exactly one option must be correct, but {named} is")
@@ -59,32 +53,31 @@ class ChoiceKind(LetteredKind[ChoiceKey, str]):
     def judge(self, value: str, key: ChoiceKey) -> Judgment:
         if value == key.right:
             return CORRECT
-        option = option_by_letter(key.part.options, key.choices, value)
+        option = options.option_by_letter(key.part.options, key.choices, value)
         if not (option.feedback or option.credit):
             return partial_judgment(0.0, "Another option is right.")
         return Judgment(
             share=option.credit,
             verdict=Verdict.MISTAKE,
             note=try_fill(option.feedback, key.draw),
-            mistake=option_id(option),
+            mistake=options.option_id(option),
         )
 
     def format_value(self, value: str, key: ChoiceKey) -> str:
-        choice = choice_by_letter(key.choices, value)
-        return f"{choice.letter} ({lettered.one_line(choice.text)})"
+        return key.format_letter(value)
 
     def examples(self, key: ChoiceKey) -> tuple[Example, ...]:
         right = choice_by_letter(key.choices, key.right)
         forms = (key.right, key.right.lower(), f" {key.right}) ", f"({key.right})", right.text)
         return (
-            *(Example(raw=samples.text(form), share=1.0, why="the right option") for form in forms),
+            *(samples.right(form, "the right option") for form in forms),
             *_wrong_option_examples(key),
-            samples.unreadable(samples.text("AB"), "two letters"),
+            samples.unreadable("AB", "two letters"),
             *samples.NOT_LETTERS,
         )
 
     def instructions(self, key: ChoiceKey) -> str:
-        return f"{lettered.one_letter(key.choices)}, in quotes"
+        return f"one letter, {lettered.letters_in_words(key.choices)}, in quotes"
 
     def answer(self, key: ChoiceKey) -> object:
         return key.right
@@ -104,14 +97,11 @@ def _wrong_option_examples(key: ChoiceKey) -> Iterator[Example]:
     for choice in key.choices:
         if choice.letter == key.right:
             continue
-        option = option_by_letter(key.part.options, key.choices, choice.letter)
+        option = options.option_by_letter(key.part.options, key.choices, choice.letter)
         fill(option.feedback, key.draw)
-        yield Example(
-            raw=samples.text(choice.letter),
-            share=option.credit,
-            why=f"the option '{choice.id}'",
-            mistake=choice.id if option.feedback or option.credit else None,
-        )
+        is_mistake = option.feedback or option.credit
+        why, mistake = f"the option '{choice.id}'", choice.id if is_mistake else None
+        yield samples.sample(choice.letter, option.credit, why, mistake)
 
 
 kinds.add("choice")(ChoiceKind())

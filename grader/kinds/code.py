@@ -132,12 +132,13 @@ class CodeKind(KindOf[CodeKey, CodeAnswer]):
         return (
             *right_examples,
             Example(raw=wrong, share=0.0, why="code that always raises"),
-            samples.unreadable(
-                {"t": "code", "source": key.starter, "name": key.part.id, "calls": []},
-                "the untouched starter",
+            Example(
+                raw={"t": "code", "source": key.starter, "name": key.part.id, "calls": []},
+                share=None,
+                why="the untouched starter",
             ),
-            samples.unreadable(samples.number(1), "a number"),
-            samples.unreadable(samples.text("x"), "a text"),
+            samples.unreadable(1, "a number"),
+            samples.unreadable("x", "a text"),
             *samples.NOTHING,
         )
 

@@ -66,12 +66,12 @@ class ExplanationKind(KindOf[ExplanationKey, str]):
 
     def examples(self, key: ExplanationKey) -> tuple[Example, ...]:
         return (
-            Example(raw=samples.text(AN_EXPLANATION), share=None, why="an explanation"),
-            samples.unreadable(samples.text(""), "an empty text"),
-            samples.unreadable(samples.text("\n...\n"), "the untouched placeholder"),
-            samples.unreadable(samples.text("because"), "one word"),
-            samples.unreadable(samples.number(1), "a number"),
-            samples.unreadable({"t": "bool", "v": True}, "a truth value"),
+            samples.sample(AN_EXPLANATION, None, "an explanation"),
+            samples.unreadable("", "an empty text"),
+            samples.unreadable("\n...\n", "the untouched placeholder"),
+            samples.unreadable("because", "one word"),
+            samples.unreadable(1, "a number"),
+            samples.unreadable(True, "a truth value"),
             *samples.NOTHING,
         )
 

@@ -33,10 +33,11 @@ def fold_label(label: str) -> str:
 
 def _iter_rows(raw: Raw, rows: Sequence[str], wanted: str) -> Iterator[tuple[int, Raw]]:
     """Yields the index and the value of each row. Raises Unreadable if *raw* is not a table."""
-    tag = raw.get("t")
+    tag, shape = raw.get("t"), raw.get("shape")
+    has_height = isinstance(shape, list) and shape[:1] == [len(rows)]
     if tag == "dict":
         yield from _iter_named_rows(raw, rows)
-    elif tag == "array" and raw.get("v") is None and _has_height(raw, len(rows)):
+    elif tag == "array" and raw.get("v") is None and has_height:
         raise BeyondLimit(f"The answer is an array too large to be read; give {wanted}.")
     elif tag in ("list", "array") and isinstance(raw.get("v"), list):
         items = raw_items(raw)
@@ -45,11 +46,6 @@ def _iter_rows(raw: Raw, rows: Sequence[str], wanted: str) -> Iterator[tuple[int
         yield from enumerate(items)
     else:
         raise refusal(raw, wanted)
-
-
-def _has_height(raw: Raw, height: int) -> bool:
-    shape = raw.get("shape")
-    return isinstance(shape, list) and shape[:1] == [height]
 
 
 def _iter_named_rows(raw: Raw, rows: Sequence[str]) -> Iterator[tuple[int, Raw]]:

@@ -42,6 +42,10 @@ class LetteredKey(Key):
 
     choices: tuple[LabeledChoice, ...]
 
+    def format_letter(self, letter: str) -> str:
+        """Returns a letter and the text of its choice, on one line."""
+        return f"{letter} ({one_line(choice_by_letter(self.choices, letter).text)})"
+
 
 K = TypeVar("K", bound=LetteredKey)
 V = TypeVar("V")
@@ -164,15 +168,11 @@ LABELS = ("", r"(?:the )?(?:option|answer|choice)(?: is)?(?: ?[:=] ?| )")
 """Patterns of what may precede a choice."""
 CHOICES = (r"\(? ?{0} ?[).:]?", "{1}", r"\(? ?{0} ?[).:]? ?{1}")
 """Patterns of a choice, for a folded text: its letter, its text, or both."""
-_BARE = re.compile(r"\(? ?([a-z]) ?[).:]?")
 
 
 def find_letter(written: str, choices: Sequence[LabeledChoice]) -> str | None:
     """Returns the letter meant by "B", "b", "(B)", "option B", "B) its text", or its text."""
     line = fold_text(written)
-    bare = _BARE.fullmatch(line)  # the most common form
-    if bare and bare[1].upper() in [choice.letter for choice in choices]:
-        return bare[1].upper()
     likely = [choice for choice in choices if _may_mean(line, choice)]
     for label, form, choice in product(LABELS, CHOICES, likely):
         pattern = label + form.format(choice.letter.lower(), re.escape(fold_text(choice.text)))
@@ -201,16 +201,8 @@ def fold_text(written: str) -> str:
     return " ".join(re.sub(r"[`*$]", "", written).casefold().split())
 
 
-def one_letter(choices: Sequence[LabeledChoice]) -> str:
-    """Returns the words for a single letter, such as "one letter, A to D"."""
-    return f"one letter, {letters_in_words(choices)}"
-
-
 def read_letter_cell(raw: Raw, choices: Sequence[LabeledChoice]) -> str:
-    """Returns the letter in one cell of an answer that has several.
-
-    Raises Unreadable if the cell holds no letter of a choice; None counts as blank.
-    """
+    """Returns the letter in one cell, in which None counts as blank. Raises Unreadable."""
     if raw.get("t") == "none":
         raise Unreadable("The answer is empty.", blank=True)
     return read_letter(raw, choices)
@@ -218,7 +210,7 @@ def read_letter_cell(raw: Raw, choices: Sequence[LabeledChoice]) -> str:
 
 def read_letter(raw: Raw, choices: Sequence[LabeledChoice], wanted: str = "") -> str:
     """Returns the letter in *raw*. Raises Unreadable, which asks for *wanted* or one letter."""
-    wanted = wanted or one_letter(choices)
+    wanted = wanted or f"one letter, {letters_in_words(choices)}"
     written = read_text(raw, wanted)
     letter = find_letter(written, choices)
     if letter is None:

@@ -5,16 +5,18 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Literal
 
-from grader.kinds import lettered, samples
+from grader.kinds import cells, lettered, samples
 from grader.kinds.base import CORRECT, UNDRAWN, Example, Unreadable, kinds, partial_judgment
-from grader.kinds.cells import UnreadableCell, raw_items, raw_pairs, read_cell, require_readable
+from grader.kinds.cells import UnreadableCell
 from grader.kinds.lettered import Item, LetteredKey, LetteredKind
 from grader.kinds.scalars import quote, read_text, refusal
 from grader.kinds.texts import fill
 from grader.model import Draw, Judgment, Part, Raw, Text, Verdict
 from grader.model.spec import Strict
+from grader.wire.encoding import encode_answer
 
 Matched = tuple[str | UnreadableCell | None, ...]
 
@@ -70,46 +72,49 @@ class MatchingKind(LetteredKind[MatchingKey, Matched]):
         )
 
     def read(self, raw: Raw, key: MatchingKey) -> Matched:
-        cells: list[str | UnreadableCell | None] = [None] * len(key.items)
+        letters: list[str | UnreadableCell | None] = [None] * len(key.items)
         for index, item in _iter_entries(raw, key):
-            cells[index] = read_cell(lambda item=item: lettered.read_letter_cell(item, key.choices))  # type: ignore[misc]
-        require_readable(cells)
-        return tuple(cells)
+            read = partial(lettered.read_letter_cell, item, key.choices)
+            letters[index] = cells.read_cell(read)
+        cells.require_readable(letters)
+        return tuple(letters)
 
     def judge(self, value: Matched, key: MatchingKey) -> Judgment:
-        cells = {str(n): _verdict_of(v, r) for n, (v, r) in enumerate(zip(value, key.right), 1)}  # noqa: B905
-        count = sum(v is Verdict.CORRECT for v in cells.values())
+        verdicts = {str(n): _verdict_of(v, r) for n, (v, r) in enumerate(zip(value, key.right), 1)}  # noqa: B905
+        count = sum(v is Verdict.CORRECT for v in verdicts.values())
         share = count / len(key.right)
         if share == 1:
-            return replace(CORRECT, cells=cells)
+            return replace(CORRECT, cells=verdicts)
         notes = [f"{count} of {len(key.right)} items are matched correctly."]
         notes += [
             f"Item {n}: {v.sentence}"
             for n, v in enumerate(value, 1)
             if isinstance(v, UnreadableCell)
         ]
-        return partial_judgment(share, " ".join(notes), cells=cells)
+        return partial_judgment(share, " ".join(notes), cells=verdicts)
 
     def format_value(self, value: Matched, key: MatchingKey) -> str:
-        return ", ".join(f"{n}: {_format_cell(v)}" for n, v in enumerate(value, 1))
+        return ", ".join(f"{n}: {cells.format_cell(v)}" for n, v in enumerate(value, 1))
 
     def examples(self, key: MatchingKey) -> tuple[Example, ...]:
         right, count = key.right, len(key.right)
+        by_number = dict(enumerate(right, 1))
         other = next(c.letter for c in key.choices if c.letter != right[0])
-        one_wrong = samples.texts((other, *right[1:]))
-        pairs = "  ".join(f"{n}{letter}" for n, letter in enumerate(right, 1))
+        pairs = "  ".join(f"{n}{letter}" for n, letter in by_number.items())
         less = (count - 1) / count
         return (
-            Example(raw=_raw_dict(dict(enumerate(right, 1))), share=1.0, why="the right matches"),
-            Example(raw=samples.texts(right), share=1.0, why="the letters in the items' order"),
-            Example(raw=samples.text(pairs), share=1.0, why="the right matches as text"),
-            Example(raw=one_wrong, share=less, why="one wrong match"),
-            *_blank_examples(key, less),
-            samples.unreadable(samples.text(""), "an empty text"),
-            samples.unreadable(_raw_dict({0: right[0]}), "an item that does not exist"),
-            samples.unreadable(samples.texts((*right, "A")), "too many letters"),
-            samples.unreadable(samples.texts(("?",) * count), "texts that are not letters"),
-            samples.unreadable(samples.number(1), "a number"),
+            samples.right(by_number, "the right matches"),
+            samples.right(right, "the letters in the items' order"),
+            samples.right(pairs, "the right matches as text"),
+            samples.sample([other, *right[1:]], less, "one wrong match"),
+            samples.unreadable(dict.fromkeys(by_number, ...), "the untouched placeholder"),
+            samples.unreadable({}, "an empty dict"),
+            *(_blank_examples(by_number, less) if count > 1 else ()),
+            samples.unreadable("", "an empty text"),
+            samples.unreadable({0: right[0]}, "an item that does not exist"),
+            samples.unreadable([*right, "A"], "too many letters"),
+            samples.unreadable(["?"] * count, "texts that are not letters"),
+            samples.unreadable(1, "a number"),
             *samples.NOTHING,
         )
 
@@ -158,10 +163,10 @@ def _iter_entries(raw: Raw, key: MatchingKey) -> Iterator[tuple[int, Raw]]:
     """Yields the index of each item, and the letter given for it. Raises Unreadable."""
     tag = raw.get("t")
     if tag == "dict":
-        for name, value in raw_pairs(raw):
+        for name, value in cells.raw_pairs(raw):
             yield _read_item_index(name, key), value
     elif tag in ("list", "array") and isinstance(raw.get("v"), list):
-        items = raw_items(raw)
+        items = cells.raw_items(raw)
         if len(items) > len(key.items):
             raise Unreadable(f"{len(items)} letters were given for {len(key.items)} items.")
         yield from enumerate(items)
@@ -192,14 +197,14 @@ def _iter_text_entries(written: str, key: MatchingKey) -> Iterator[tuple[int, Ra
     """Yields the index and the letter of each item in a text such as "1C 2A" or "CA"."""
     written = " ".join(written.split())
     if re.fullmatch(r"[A-Za-z]+", written) and len(written) == len(key.items):
-        yield from enumerate(samples.text(letter) for letter in written)
+        yield from enumerate(map(encode_answer, written))
         return
     end = 0
     while end < len(written):
         pair = _PAIR.match(written, end)
         if pair is None:
             raise Unreadable(f"{quote(written)} can't be read; give {_describe_form(key)}.")
-        yield _read_item_index(samples.text(pair[1]), key), samples.text(pair[2])
+        yield _read_item_index(encode_answer(pair[1]), key), encode_answer(pair[2])
         end = pair.end()
 
 
@@ -209,31 +214,12 @@ def _verdict_of(value: str | UnreadableCell | None, right: str) -> Verdict:
     return Verdict.CORRECT if value == right else Verdict.INCORRECT
 
 
-def _format_cell(value: str | UnreadableCell | None) -> str:
-    if isinstance(value, UnreadableCell):
-        return "unreadable"
-    return "blank" if value is None else value
-
-
-def _blank_examples(key: MatchingKey, less: float) -> Iterator[Example]:
-    """Yields examples with blank or unreadable items; those with one such item earn *less*."""
-    right = key.right
-    blank = dict.fromkeys(range(1, len(right) + 1), ...)
-    yield samples.unreadable(_raw_dict(blank), "the untouched placeholder")
-    yield samples.unreadable(_raw_dict({}), "an empty dict")
-    if len(right) > 1:
-        rest = dict(list(enumerate(right, 1))[1:])
-        yield Example(raw=_raw_dict(rest), share=less, why="one item missing")
-        yield Example(raw=_raw_dict({1: ..., **rest}), share=less, why="one item left blank")
-        yield Example(raw=_raw_dict({1: "?", **rest}), share=less, why="one item unreadable")
-
-
-def _raw_dict(letters: Mapping[int, object]) -> Raw:
-    """Returns the Raw of a dict from numbers to letters, in which `...` stands for a blank."""
-    return samples.a_dict(
-        (samples.number(n), samples.BLANK if v is ... else samples.text(str(v)))
-        for n, v in letters.items()
-    )
+def _blank_examples(by_number: Mapping[int, str], less: float) -> Iterator[Example]:
+    """Yields examples with one blank or unreadable item, which earn *less*."""
+    rest = {number: letter for number, letter in by_number.items() if number > 1}
+    yield samples.sample(rest, less, "one item missing")
+    yield samples.sample({1: ..., **rest}, less, "one item left blank")
+    yield samples.sample({1: "?", **rest}, less, "one item unreadable")
 
 
 kinds.add("matching")(MatchingKind())

@@ -78,11 +78,10 @@ class MeasurementKey(CodeKey):
         calls = CodeKey.call_plan(self, name)
         if not self.draw.solution:
             return calls
-        marks = tuple(step.ratio for step in self.part.speed)
         work = self.part.work
         benchmark = Benchmark(
             setup=self.setup,
-            marks=marks,
+            marks=tuple(step.ratio for step in self.part.speed),
             rounds=self.part.rounds,
             by=self.part.by,
             least=self._evaluate_amount(self.part.least, ""),

@@ -101,17 +101,14 @@ class MultiChoiceKind(LetteredKind[MultiChoiceKey, frozenset[str]]):
 
     def examples(self, key: MultiChoiceKey) -> tuple[Example, ...]:
         right = sorted(key.right)
-        listed = samples.texts(right)
-        joined = "".join(right) or "none"
-        in_words = " and ".join(right).lower() or "None"
         return (
-            Example(raw=listed, share=1.0, why="the right options"),
-            Example(raw={**listed, "t": "set"}, share=1.0, why="the right options as a set"),
-            Example(raw=samples.text(joined), share=1.0, why="as one text"),
-            Example(raw=samples.text(in_words), share=1.0, why="in words"),
+            samples.right(right, "the right options"),
+            samples.right(key.right, "the right options as a set"),
+            samples.right("".join(right) or "none", "as one text"),
+            samples.right(" and ".join(right).lower() or "None", "in words"),
             *_one_wrong_examples(key),
-            samples.unreadable(samples.a_list([samples.BLANK]), "a list left blank"),
-            samples.unreadable(samples.a_list([samples.number(1)]), "a list of numbers"),
+            samples.unreadable([...], "a list left blank"),
+            samples.unreadable([1], "a list of numbers"),
             *samples.NOT_LETTERS,
         )
 
@@ -161,7 +158,6 @@ def _chooses_none(raw: Raw, key: MultiChoiceKey) -> bool:
 
 
 def _describe_expected_form(key: LetteredKey) -> str:
-    """Returns in words what an answer to *key* looks like."""
     letters = lettered.letters_in_words(key.choices)
     return f"a list of letters in quotes, {letters}, or [] for none of them"
 
@@ -179,12 +175,9 @@ def _one_wrong_examples(key: MultiChoiceKey) -> Iterator[Example]:
         explained = _explained_options(chosen, key)
         for option in explained:
             fill(option.feedback, key.draw)
-        yield Example(
-            raw=samples.texts(sorted(chosen)),
-            share=_earned_share(chosen, key),
-            why=f"all right except for the option '{choice.id}'",
-            mistake=option_id(explained[0]) if explained else None,
-        )
+        why = f"all right except for the option '{choice.id}'"
+        mistake = option_id(explained[0]) if explained else None
+        yield samples.sample(sorted(chosen), _earned_share(chosen, key), why, mistake)
 
 
 kinds.add("multi_choice")(MultiChoiceKind())

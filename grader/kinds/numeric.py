@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import count
+from operator import itemgetter
 from typing import Literal
 
 from grader import units
@@ -18,6 +19,7 @@ from grader.kinds.slips import Slips
 from grader.kinds.texts import fill, try_fill
 from grader.model import Draw, Expr, Judgment, Key, Mistake, Part, Raw, Tolerance, Verdict
 from grader.units.quantity import Quantity, Value
+from grader.wire.encoding import encode_answer
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -135,16 +137,14 @@ def judge(value: float, key: NumericKey) -> Judgment:
 
 def _find_mistake(value: float, key: NumericKey) -> Judgment | None:
     """Returns the judgment for the mistake nearest to a number; None if none is near."""
-    nearest: tuple[float, Mistake] | None = None
-    for mistake, center, low, high in key.mistake_ranges:
-        if not tolerance.is_within(value, low, high):
-            continue
-        distance = abs(value - center)
-        if nearest is None or distance < nearest[0]:
-            nearest = distance, mistake
-    if nearest is None:
+    near = [
+        (abs(value - center), mistake)
+        for mistake, center, low, high in key.mistake_ranges
+        if tolerance.is_within(value, low, high)
+    ]
+    if not near:
         return None
-    mistake = nearest[1]
+    mistake = min(near, key=itemgetter(0))[1]
     note = try_fill(mistake.feedback, key.draw)
     return Judgment(share=mistake.credit, verdict=Verdict.MISTAKE, note=note, mistake=mistake.id)
 
@@ -168,7 +168,6 @@ def mistake_value(mistake: Mistake, key: NumericKey) -> int | float | None:
 
 
 def _find_slip(value: float, key: NumericKey) -> Judgment | None:
-    """Returns the judgment of a number that a common slip explains; None if there is none."""
     part = key.part
     if part.slips is False or key.value == 0:
         return None
@@ -221,14 +220,13 @@ def wrong_number(key: NumericKey) -> int | float:
     return next(value for value in values if judge(value, key) is INCORRECT)
 
 
-def mistake_examples(key: NumericKey) -> Iterator[Example]:
-    """Yields an example of every mistake of this key. Raises if one can't be evaluated."""
+def iter_mistakes(key: NumericKey) -> Iterator[tuple[Mistake, int | float]]:
+    """Yields every mistake of this key and its value. Raises if one can't be evaluated."""
     for mistake in key.part.mistakes:
         value = mistake_value(mistake, key)
         if value is not None:
             fill(mistake.feedback, key.draw)
-            raw, why = samples.number(value), f"the mistake '{mistake.id}'"
-            yield Example(raw=raw, share=mistake.credit, why=why, mistake=mistake.id)
+            yield mistake, value
 
 
 class NumericKind(KindOf[NumericKey, int | float]):
@@ -253,18 +251,20 @@ class NumericKind(KindOf[NumericKey, int | float]):
         return format_number(value, key.unit)
 
     def examples(self, key: NumericKey) -> tuple[Example, ...]:
-        text = f"{key.value!r} {key.unit}".rstrip()
-        from_numpy = {**samples.number(key.value), "from": "numpy.number"}
+        from_numpy = {**encode_answer(key.value), "from": "numpy.number"}
         return (
-            Example(raw=samples.number(key.value), share=1.0, why="the key"),
+            samples.right(key.value, "the key"),
             Example(raw=from_numpy, share=1.0, why="the key from numpy"),
-            Example(raw=samples.text(text), share=1.0, why="the key with its unit"),
+            samples.right(f"{key.value!r} {key.unit}".rstrip(), "the key with its unit"),
             *(
-                Example(raw=samples.number(end), share=1.0, why="an end of the accepted interval")
+                samples.right(end, "an end of the accepted interval")
                 for end in self.accepted_ends(key)
             ),
-            Example(raw=samples.number(wrong_number(key)), share=0.0, why="a wrong number"),
-            *mistake_examples(key),
+            samples.sample(wrong_number(key), 0.0, "a wrong number"),
+            *(
+                samples.sample(value, mistake.credit, f"the mistake '{mistake.id}'", mistake.id)
+                for mistake, value in iter_mistakes(key)
+            ),
             *samples.NOT_NUMBERS,
         )
 
@@ -331,8 +331,10 @@ class IntegerKind(NumericKind):
         between = float(key.value) + 0.4321
         if self.judge(between, key) is not _NOT_WHOLE:
             return super().examples(key)  # it happens to be one of the spec's mistakes
-        sample = Example(raw=samples.number(between), share=0.0, why="a number that is not whole")
-        return (*super().examples(key), sample)
+        return (
+            *super().examples(key),
+            samples.sample(between, 0.0, "a number that is not whole"),
+        )
 
     def accepted_ends(self, key: NumericKey) -> tuple[int | float, int | float]:
         """Returns the smallest and the largest accepted whole number."""

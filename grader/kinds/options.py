@@ -39,21 +39,16 @@ class AnswerOption(Strict):
     multi_choice that is always right, why it is right, which is shown with the right answer."""
 
 
+@lru_cache(maxsize=1024)
 def option_id(option: AnswerOption) -> str:
     """Returns the option's ID, or one from its text. Raises ValueError if neither is possible."""
     if option.id:
         return option.id
     if option.text is None or "{" in option.text:
         raise ValueError("a computed option needs an 'id'")
-    return _slug(option.text)
-
-
-@lru_cache(maxsize=1024)
-def _slug(text: str) -> str:
-    """Returns an ID made from the words of an option. Raises ValueError if there are none."""
-    slug = re.sub(r"[^a-z0-9]+", "-", text.casefold()).strip("-")
+    slug = re.sub(r"[^a-z0-9]+", "-", option.text.casefold()).strip("-")
     if not slug:
-        raise ValueError(f"the option '{text}' needs an 'id'")
+        raise ValueError(f"the option '{option.text}' needs an 'id'")
     return slug
 
 

@@ -124,18 +124,14 @@ class OrderingKind(LetteredKind[OrderingKey, tuple[str, ...]]):
     def examples(self, key: OrderingKey) -> tuple[Example, ...]:
         right = key.right
         return (
-            Example(raw=samples.texts(right), share=1.0, why="a right order"),
-            Example(
-                raw=samples.text("".join(right).lower()), share=1.0, why="a right order as text"
-            ),
-            Example(
-                raw=samples.text(" > ".join(right)), share=1.0, why="a right order with arrows"
-            ),
+            samples.right(right, "a right order"),
+            samples.right("".join(right).lower(), "a right order as text"),
+            samples.right(" > ".join(right), "a right order with arrows"),
             *_wrong_order_examples(key),
-            samples.unreadable(samples.texts(right[1:]), "a letter missing"),
-            samples.unreadable(samples.texts((*right, right[0])), "a letter twice"),
-            samples.unreadable(samples.texts(("?", *right[1:])), "a text that is not a letter"),
-            samples.unreadable({**samples.texts(right), "t": "set"}, "a set"),
+            samples.unreadable(right[1:], "a letter missing"),
+            samples.unreadable([*right, right[0]], "a letter twice"),
+            samples.unreadable(["?", *right[1:]], "a text that is not a letter"),
+            samples.unreadable(set(right), "a set"),
             *samples.NOT_LETTERS,
         )
 
@@ -221,8 +217,7 @@ def _wrong_order_examples(key: OrderingKey) -> Iterator[Example]:
             swapped = (*key.right[:i], b, a, *key.right[i + 2 :])
             wrong.append((swapped, f"{a} and {b} swapped"))
     for order, why in wrong:
-        share = _RULES[key.part.credit][0](order, key.before)
-        yield Example(raw=samples.texts(order), share=share, why=why)
+        yield samples.sample(order, _RULES[key.part.credit][0](order, key.before), why)
 
 
 kinds.add("ordering")(OrderingKind())

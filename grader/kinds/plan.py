@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
+from operator import attrgetter
 from typing import NamedTuple
 
 from grader import units
@@ -116,15 +117,15 @@ class PlanKind(KindOf[PlanKey, Chosen]):
         rest = {n: v for n, v in best.items() if n != name}
         not_offered = "none of these" if isinstance(offered[0], str) else 987_654
         return (
-            Example(raw=_raw_plan(best), share=1.0, why="the best plan"),
-            *(Example(raw=_raw_plan(plan), share=1.0, why="a tie") for plan in key.best[1:3]),
+            samples.right(best, "the best plan"),
+            *(samples.right(plan, "a tie") for plan in key.best[1:3]),
             *_judged_examples(key),
-            samples.unreadable(_raw_plan({**best, name: not_offered}), "a value not on offer"),
-            samples.unreadable(_raw_plan({**best, "no_such_name": 1}), "an unknown name"),
-            samples.unreadable(_raw_plan(dict.fromkeys(best, ...)), "the untouched placeholder"),
-            *([samples.unreadable(_raw_plan(rest), "a name left out")] if rest else []),
-            samples.unreadable(samples.a_dict([]), "an empty dict"),
-            samples.unreadable(samples.number(1), "a number"),
+            samples.unreadable({**best, name: not_offered}, "a value not on offer"),
+            samples.unreadable({**best, "no_such_name": 1}, "an unknown name"),
+            samples.unreadable(dict.fromkeys(best, ...), "the untouched placeholder"),
+            *([samples.unreadable(rest, "a name left out")] if rest else []),
+            samples.unreadable({}, "an empty dict"),
+            samples.unreadable(1, "a number"),
             *samples.NOTHING,
         )
 
@@ -195,11 +196,6 @@ def format_offers(offered: tuple[Scalar, ...]) -> str:
     return f"{', '.join(others)}{',' if len(others) > 1 else ''} or {last}"
 
 
-def regret(part: Plan, score: float, best: float) -> float:
-    """Returns how far a plan is from the best: 0.05 if it costs 5% more, or yields 5% less."""
-    return score / best - 1 if part.gain is None else 1 - score / best
-
-
 def credit_of(part: Plan, distance: float) -> float:
     """Returns the share of the points at *distance* from the best plan."""
     if distance <= part.full + _TIE:
@@ -266,51 +262,29 @@ def _format_choice(value: Scalar) -> str:
     return units.format_number(value)
 
 
-def _raw_plan(plan: Mapping[str, object]) -> Raw:
-    """Returns the Raw of a plan, in which `...` stands for a blank."""
-
-    def raw(value: object) -> Raw:
-        if value is ...:
-            return samples.BLANK
-        if isinstance(value, bool):
-            return {"t": "bool", "v": value}
-        return samples.text(value) if isinstance(value, str) else samples.number(value)  # type: ignore[arg-type]
-
-    return samples.a_dict((samples.text(name), raw(value)) for name, value in plan.items())
-
-
 def _judged_examples(key: PlanKey) -> Iterator[Example]:
-    """Yields the first plan that fails each requirement or has each shortcoming, and the worst
-    feasible plan."""
-    shown = set[str]()
-    for plan in key.judged_plans:
-        if plan.mistake and plan.mistake not in shown:
-            shown.add(plan.mistake)
-            yield _example_of(plan)
+    """Yields the first plan with each mistake, and the worst feasible plan."""
     feasible = [plan for plan in key.judged_plans if plan.feasible]
-    yield _example_of(min(feasible, key=lambda plan: plan.share))
-
-
-def _example_of(plan: JudgedPlan) -> Example:
-    why = f"a plan with '{plan.mistake}'" if plan.mistake else "a feasible plan"
-    return Example(raw=_raw_plan(plan.plan), share=plan.share, why=why, mistake=plan.mistake)
+    # The first plan of each mistake is the last to be written.
+    firsts = {plan.mistake: plan for plan in reversed(key.judged_plans) if plan.mistake}
+    for plan in (*firsts.values(), min(feasible, key=attrgetter("share"))):
+        why = f"a plan with '{plan.mistake}'" if plan.mistake else "a feasible plan"
+        yield samples.sample(plan.plan, plan.share, why, plan.mistake)
 
 
 def share_and_mistake(outcome: PlanOutcome, key: PlanKey) -> tuple[float, str | None]:
     """Returns the share of the points, and the ID of what is wrong with the plan, if anything."""
     if outcome.unmet_requirement:
         return outcome.unmet_requirement.credit, outcome.unmet_requirement.id
-    share = credit_of(key.part, regret(key.part, outcome.score, key.score))
+    ratio = outcome.score / key.score
+    share = credit_of(key.part, ratio - 1 if key.part.gain is None else 1 - ratio)
     reason = _first_shortcoming(outcome, key) if share < 1 else None
     return share, reason.id if reason else None
 
 
 def _first_shortcoming(outcome: PlanOutcome, key: PlanKey) -> Shortcoming | None:
-    """Returns the first shortcoming that applies to a plan; None if none does."""
-    for shortcoming in key.part.shortcomings:
-        if holds(shortcoming.when, outcome.scope, key.draw.facts):
-            return shortcoming
-    return None
+    facts = key.draw.facts
+    return next((s for s in key.part.shortcomings if holds(s.when, outcome.scope, facts)), None)
 
 
 kinds.add("plan")(PlanKind())

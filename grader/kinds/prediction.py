@@ -170,8 +170,7 @@ def _measurement_of(part: Prediction, measured: Mapping[str, object]) -> ratios.
 
 
 def _combined_share(part: Prediction, model_share: float, *, is_close: bool) -> float:
-    """Returns the share of the points for an answer that earns *model_share* for agreeing with the
-    model, and that may be close to the measurement."""
+    """Returns the share of the points if the model alone would give *model_share*."""
     return round(part.model * model_share + (1 - part.model) * is_close, 6)
 
 

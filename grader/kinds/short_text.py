@@ -95,20 +95,20 @@ class ShortTextKind(KindOf[ShortTextKey, str]):
         return value
 
     def examples(self, key: ShortTextKey) -> tuple[Example, ...]:
-        spaced = "  " + key.right.replace(" ", "  ") + "\n"
-        raw = samples.text(key.right.replace("-", "\u2011") + ".")
-        typeset = [Example(raw=raw, share=1.0, why="the right text as typeset")]
+        right = key.right
+        typeset = samples.right(right.replace("-", "\u2011") + ".", "the right text as typeset")
+        spaced = "  " + right.replace(" ", "  ") + "\n"
         return (
-            Example(raw=samples.text(key.right), share=1.0, why="the right text"),
-            *(typeset if key.part.match == "casefold" else ()),
-            Example(raw=samples.text(spaced), share=1.0, why="the right text with more space"),
-            Example(raw=samples.text(_wrong_text(key)), share=0.0, why="a wrong text"),
+            samples.right(right, "the right text"),
+            *([typeset] if key.part.match == "casefold" else ()),
+            samples.right(spaced, "the right text with more space"),
+            samples.sample(_wrong_text(key), 0.0, "a wrong text"),
             *_mistake_examples(key),
-            samples.unreadable(samples.text(""), "an empty text"),
-            samples.unreadable(samples.text("x" * (MAX_LENGTH + 1)), "a text that is too long"),
-            samples.unreadable(samples.number(1), "a number"),
-            samples.unreadable({"t": "bool", "v": True}, "a truth value"),
-            samples.unreadable(samples.texts([key.right]), "a list"),
+            samples.unreadable("", "an empty text"),
+            samples.unreadable("x" * (MAX_LENGTH + 1), "a text that is too long"),
+            samples.unreadable(1, "a number"),
+            samples.unreadable(True, "a truth value"),
+            samples.unreadable([right], "a list"),
             *samples.NOTHING,
         )
 
@@ -163,7 +163,6 @@ def _compile_pattern(written: str) -> regex.Pattern[str]:
 
 
 def _find_mistake(value: str, key: ShortTextKey) -> Judgment | None:
-    """Returns the judgment for the first mistake that *value* matches; None if it matches none."""
     for mistake in key.part.mistakes:
         if _matches(value, [try_fill(a, key.draw) for a in mistake.accept], key.part.match):
             note = try_fill(mistake.feedback, key.draw)
@@ -173,25 +172,20 @@ def _find_mistake(value: str, key: ShortTextKey) -> Judgment | None:
     return None
 
 
-def _mistake_texts(mistake: TextMistake, key: ShortTextKey) -> list[str]:
-    """Returns the texts of a mistake. Raises TextError if one can't be filled in."""
-    return [fill(a, key.draw) for a in mistake.accept]
-
-
 def _mistake_examples(key: ShortTextKey) -> Iterator[Example]:
     for mistake in key.part.mistakes:
         fill(mistake.feedback, key.draw)
-        accept = _mistake_texts(mistake, key)
+        accept = [fill(a, key.draw) for a in mistake.accept]
         for written in accept:
             # A pattern is a sample only if it happens to match itself.
             if _matches(written, accept, key.part.match):
-                raw, why = samples.text(written), f"the mistake '{mistake.id}'"
-                yield Example(raw=raw, share=mistake.credit, why=why, mistake=mistake.id)
+                why = f"the mistake '{mistake.id}'"
+                yield samples.sample(written, mistake.credit, why, mistake.id)
 
 
 def _wrong_text(key: ShortTextKey) -> str:
     """Returns a text that is neither accepted nor a mistake. Raises ValueError if none is found."""
-    matched = [*key.accept, *(a for m in key.part.mistakes for a in _mistake_texts(m, key))]
+    matched = [*key.accept, *(fill(a, key.draw) for m in key.part.mistakes for a in m.accept)]
     for written in ("xyzzy", "none of this", "0", "~"):
         if not _matches(written, matched, key.part.match):
             return written

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+import math
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
@@ -10,7 +11,7 @@ from grader import units
 from grader.expressions import evaluate
 from grader.kinds import numeric, samples, tolerance
 from grader.kinds.base import CORRECT, UNDRAWN, Example, KindOf, kinds, partial_judgment
-from grader.kinds.cells import UnreadableCell, require_readable
+from grader.kinds.cells import UnreadableCell, format_cell, require_readable
 from grader.kinds.grids import Cell, Grid, fold_label, read_grid
 from grader.kinds.lettered import one_line
 from grader.kinds.numeric import Numeric, NumericKey
@@ -119,20 +120,20 @@ class TableKind(KindOf[TableKey, Grid]):
         )
 
     def examples(self, key: TableKey) -> tuple[Example, ...]:
-        right = [[samples.number(cell.value) for cell in row] for row in key.cells]
-        by_order = samples.a_list(map(samples.a_list, right))
-        by_unknown = samples.by_row(("no such row", *key.rows[1:]), right)
-        too_many = samples.a_list(map(samples.a_list, (*right, right[0])))
-        blank = samples.by_row(key.rows, [[samples.BLANK] * len(key.titles)] * len(key.rows))
+        right = _right_numbers(key)
+        by_row = dict(zip(key.rows, right, strict=True))
+        by_unknown = {"no such row": right[0], **dict(list(by_row.items())[1:])}
         return (
-            Example(raw=samples.by_row(key.rows, right), share=1.0, why="the right numbers by row"),
-            Example(raw=by_order, share=1.0, why="the right numbers in the rows' order"),
-            *_one_cell_examples(key, right),
-            *_mistake_examples(key, right),
+            samples.right(by_row, "the right numbers by row"),
+            samples.right(right, "the right numbers in the rows' order"),
+            *_one_cell_examples(key),
+            *_mistake_examples(key),
             samples.unreadable(by_unknown, "a row that is not there"),
-            samples.unreadable(too_many, "too many rows"),
-            samples.unreadable(blank, "the untouched placeholder"),
-            *(samples.unreadable(raw, "no grid") for raw in _NO_GRIDS),
+            samples.unreadable([*right, right[0]], "too many rows"),
+            samples.unreadable(
+                dict.fromkeys(key.rows, [...] * len(key.titles)), "the untouched placeholder"
+            ),
+            *(samples.unreadable(answer, "no grid") for answer in (1, True, "1 2 3", object(), [])),
             *samples.NOTHING,
         )
 
@@ -140,8 +141,7 @@ class TableKind(KindOf[TableKey, Grid]):
         return f"for each row, a list: [{column_heads(key)}]; each number counts"
 
     def answer(self, key: TableKey) -> object:
-        values = ([cell.value for cell in row] for row in key.cells)
-        return dict(zip(key.rows, values, strict=True))
+        return dict(zip(key.rows, _right_numbers(key), strict=True))
 
     def sheet(self, key: TableKey) -> Mapping[str, object]:
         return {
@@ -207,9 +207,7 @@ def _format_feedback(judged: Mapping[str, Judgment], right: int) -> str:
 
 
 def _format_cell(cell: Cell, unit: str) -> str:
-    if isinstance(cell, UnreadableCell):
-        return "unreadable"
-    return "blank" if cell is None else numeric.format_number(cell, unit)
+    return format_cell(cell, lambda number: numeric.format_number(number, unit))
 
 
 def column_heads(key: TableKey) -> str:
@@ -218,44 +216,41 @@ def column_heads(key: TableKey) -> str:
     return ", ".join(f"{t} in {units.asked_unit(u)}" if u else t for t, u in pairs)
 
 
-_NO_GRIDS: tuple[Raw, ...] = (
-    samples.number(1),
-    {"t": "bool", "v": True},
-    samples.text("1 2 3"),
-    {"t": "object", "type": "pandas.core.frame.DataFrame"},
-    samples.a_list([]),
-)
-
-
 def _mean(shares: Iterable[float]) -> float:
     listed = list(shares)
     return round(sum(listed) / len(listed), 9)
 
 
-def _one_cell_examples(key: TableKey, right: Sequence[Sequence[Raw]]) -> Iterator[Example]:
+def _right_numbers(key: TableKey) -> list[list[object]]:
+    return [[cell.value for cell in row] for row in key.cells]
+
+
+def _sample_with(
+    key: TableKey, row: int, column: int, cell: object, share: float, why: str, **more: str
+) -> Example:
+    """Returns the example of a grid that is right but for one *cell*, which earns *share*."""
+    rows = _right_numbers(key)
+    rows[row][column] = cell
+    other_shares = [1.0] * (len(rows) * len(rows[0]) - 1)
+    return samples.sample(rows, _mean([share, *other_shares]), why, **more)
+
+
+def _one_cell_examples(key: TableKey) -> Iterator[Example]:
     """Yields grids with one bad cell: wrong and, if there are other cells, blank or unreadable."""
-    other_shares = [1.0] * (len(right) * len(right[0]) - 1)
-    share = _mean([0.0, *other_shares])
-    faults = {"wrong": samples.number(numeric.wrong_number(key.cells[0][0]))}
-    if other_shares:
-        faults |= {"left blank": samples.BLANK, "unreadable": samples.NAN}
+    faults: dict[str, object] = {"wrong": numeric.wrong_number(key.cells[0][0])}
+    if len(key.cells) * len(key.titles) > 1:
+        faults |= {"left blank": ..., "unreadable": math.nan}
     for fault, cell in faults.items():
-        raw = samples.with_cell(right, (0, 0), cell)
-        yield Example(raw=raw, share=share, why=f"one cell {fault}")
+        yield _sample_with(key, 0, 0, cell, 0.0, f"one cell {fault}")
 
 
-def _mistake_examples(key: TableKey, right: Sequence[Sequence[Raw]]) -> Iterator[Example]:
+def _mistake_examples(key: TableKey) -> Iterator[Example]:
     """Yields every cell's mistakes, each in a grid that is otherwise right."""
-    other_shares = [1.0] * (len(right) * len(right[0]) - 1)
     for i, row in enumerate(key.cells):
         for j, cell in enumerate(row):
-            for sample in numeric.mistake_examples(cell):
-                yield Example(
-                    raw=samples.with_cell(right, (i, j), sample.raw),
-                    share=_mean([sample.share or 0.0, *other_shares]),
-                    why=f"{sample.why} at {key.rows[i]} / {key.titles[j]}",
-                    mistake=sample.mistake,
-                )
+            for mistake, value in numeric.iter_mistakes(cell):
+                why = f"the mistake '{mistake.id}' at {key.rows[i]} / {key.titles[j]}"
+                yield _sample_with(key, i, j, value, mistake.credit, why, mistake=mistake.id)
 
 
 kinds.add("table")(TableKind())

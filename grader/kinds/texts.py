@@ -28,10 +28,7 @@ def try_fill(text: str, draw: Draw) -> str:
 
 
 def scope_with(draw: Draw, changed: Mapping[str, Value]) -> dict[str, Value]:
-    """Returns the scope of *draw* with *changed* parameters or values, and all values that follow.
-
-    Raises ExpressionError.
-    """
+    """Returns the scope of *draw* with *changed* names and what follows. Raises ExpressionError."""
     scope = {**draw.scope, **changed}
     for name, expression in draw.values.items():
         if name not in changed:

@@ -67,8 +67,6 @@ def accepted_interval(
     """
     intervals = list(_iter_intervals(key, tolerance, unit, draw, compute))
     intervals = intervals or list(_iter_intervals(key, DEFAULT, unit, draw, compute))
-    if len(intervals) == 1 and not tolerance.because:
-        return intervals[0]
     low = min(i.low for i in intervals)
     high = max(i.high for i in intervals)
     widest = [i for i in intervals if i.low == low and i.high == high]
@@ -182,8 +180,7 @@ def _printed_number(name: str, value: Value | None) -> tuple[int | float, str]:
 
 
 def _half_width(number: float, unit: str, written: Expr | None, draw: Draw) -> float:
-    """Returns the half-width that the author has *written*, or else half a step of the last printed
-    digit, as a number in *unit*."""
+    """Returns the author's half-width as a number in *unit*, or half a step of the last digit."""
     if written is not None:
         return float(_evaluate_distance(written, unit, draw))
     exponent = Decimal(units.format_number(number)).as_tuple().exponent

@@ -8,21 +8,16 @@ from dataclasses import dataclass
 from typing import Literal
 
 from grader.expressions import evaluate
-from grader.kinds import lettered, samples
+from grader.kinds import lettered, options, samples
 from grader.kinds.base import CORRECT, UNDRAWN, Example, Unreadable, kinds, partial_judgment
-from grader.kinds.cells import UnreadableCell, raw_items, read_cell, require_readable
+from grader.kinds.cells import UnreadableCell, format_cell, raw_items, read_cell, require_readable
 from grader.kinds.lettered import LetteredKey, LetteredKind, choice_by_letter
-from grader.kinds.options import (
-    AnswerOption,
-    label_options,
-    option_by_letter,
-    option_id,
-    right_letters,
-)
+from grader.kinds.options import AnswerOption
 from grader.kinds.scalars import quote, read_text
 from grader.kinds.texts import fill, try_fill
 from grader.model import Draw, Expr, Judgment, Part, Raw, Share, Text
 from grader.units.quantity import Value
+from grader.wire.encoding import encode_answer
 
 Reasoned = tuple[bool | UnreadableCell | None, str | UnreadableCell | None]
 """Whether the claim is true, and the letter of the reason."""
@@ -77,8 +72,8 @@ class TrueFalseKind(LetteredKind[TrueFalseKey, "bool | Reasoned"]):
             return TrueFalseKey(part=part, draw=draw, choices=(), right=right)
         if any(option.credit for option in part.reasons):
             raise ValueError("a reason can't have 'credit': 'reason_share' sets the points")
-        choices = label_options(part.reasons, draw, part.id)
-        letters = right_letters(part.reasons, choices, draw)
+        choices = options.label_options(part.reasons, draw, part.id)
+        letters = options.right_letters(part.reasons, choices, draw)
         if len(letters) != 1:
             raise ValueError(f"exactly one reason must be correct, but {len(letters)} are")
         return TrueFalseKey(part=part, draw=draw, choices=choices, right=right, reason=letters[0])
@@ -96,11 +91,8 @@ class TrueFalseKind(LetteredKind[TrueFalseKey, "bool | Reasoned"]):
     def format_value(self, value: bool | Reasoned, key: TrueFalseKey) -> str:
         if not isinstance(value, tuple):
             return str(value)
-        truth, letter = value
-        first = "unreadable" if truth else "blank"
-        if isinstance(truth, bool):
-            first = str(truth)
-        return f"{first}, reason {_format_reason(letter, key)}"
+        truth, reason = value
+        return f"{format_cell(truth)}, reason {format_cell(reason, key.format_letter)}"
 
     def examples(self, key: TrueFalseKey) -> tuple[Example, ...]:
         fill(key.part.feedback, key.draw)
@@ -184,7 +176,7 @@ def _split_answer(raw: Raw, key: TrueFalseKey) -> tuple[Raw, Raw]:
     start = _PAIR.match(written)
     if start is None or start.end() == len(written):
         return raw, _NOTHING
-    return samples.text(start[1]), samples.text(written[start.end() :])
+    return encode_answer(start[1]), encode_answer(written[start.end() :])
 
 
 def _note_on_wrong_claim(key: TrueFalseKey) -> str:
@@ -199,8 +191,8 @@ def _judge_reasoned(value: Reasoned, key: TrueFalseKey) -> Judgment:
     share = 1 - key.part.reason_share if truth is key.right else 0.0
     wrong = None
     if isinstance(letter, str) and letter != key.reason:
-        wrong = option_by_letter(key.part.reasons, key.choices, letter)
-    mistake = option_id(wrong) if wrong is not None and wrong.feedback else None
+        wrong = options.option_by_letter(key.part.reasons, key.choices, letter)
+    mistake = options.option_id(wrong) if wrong is not None and wrong.feedback else None
     notes = filter(None, (_note_on_truth(value, key), _note_on_reason(value, key)))
     return partial_judgment(share, " ".join(notes), mistake)
 
@@ -225,63 +217,48 @@ def _note_on_reason(value: Reasoned, key: TrueFalseKey) -> str:
         return letter.sentence
     if letter == key.reason:
         return "The reason is right, but it does not count without the right answer."
-    option = option_by_letter(key.part.reasons, key.choices, letter)
+    option = options.option_by_letter(key.part.reasons, key.choices, letter)
     return try_fill(option.feedback, key.draw) or "Another reason is right."
-
-
-def _format_reason(letter: str | UnreadableCell | None, key: TrueFalseKey) -> str:
-    if not isinstance(letter, str):
-        return "unreadable" if letter else "blank"
-    return f"{letter} ({lettered.one_line(choice_by_letter(key.choices, letter).text)})"
 
 
 def _plain_examples(key: TrueFalseKey) -> Iterator[Example]:
     right, wrong = ("Yes", "f") if key.right else ("no", "T")
-    yield Example(raw=_truth(key.right), share=1.0, why="the truth")
-    yield Example(raw=samples.text(str(key.right)), share=1.0, why="the truth as text")
-    yield Example(raw=samples.text(right), share=1.0, why="the truth in a word")
-    yield Example(raw=_truth(not key.right), share=0.0, why="the opposite")
-    yield Example(raw=samples.text(wrong), share=0.0, why="the opposite as text")
+    yield samples.right(key.right, "the truth")
+    yield samples.right(str(key.right), "the truth as text")
+    yield samples.right(right, "the truth in a word")
+    yield samples.sample(not key.right, 0.0, "the opposite")
+    yield samples.sample(wrong, 0.0, "the opposite as text")
     yield from _NO_TRUTHS
 
 
 def _reasoned_examples(key: TrueFalseKey) -> Iterator[Example]:
-    truth, reason = _truth(key.right), samples.text(key.reason)
+    truth, reason = key.right, key.reason
     alone = 1 - key.part.reason_share
-    right = samples.text(f"{key.right}, {key.reason}")
-    short = samples.text(f"{str(key.right)[0]} {key.reason.lower()}")
-    yield Example(raw=samples.a_list([truth, reason]), share=1.0, why="the truth and its reason")
-    yield Example(raw=right, share=1.0, why="the truth and its reason as text")
-    yield Example(raw=short, share=1.0, why="the truth and its reason as letters")
-    yield Example(raw=truth, share=alone, why="the truth without a reason")
-    blank = samples.a_list([truth, samples.BLANK])
-    yield Example(raw=blank, share=alone, why="the truth with a blank reason")
+    yield samples.right([truth, reason], "the truth and its reason")
+    yield samples.right(f"{truth}, {reason}", "the truth and its reason as text")
+    yield samples.right(f"{str(truth)[0]} {reason.lower()}", "the truth and its reason as letters")
+    yield samples.sample(truth, alone, "the truth without a reason")
+    yield samples.sample([truth, ...], alone, "the truth with a blank reason")
     for choice in key.choices:
-        option = option_by_letter(key.part.reasons, key.choices, choice.letter)
+        option = options.option_by_letter(key.part.reasons, key.choices, choice.letter)
         fill(option.feedback, key.draw)
-        is_right = choice.letter == key.reason
+        is_right = choice.letter == reason
         mistake = None if is_right or not option.feedback else choice.id
-        letter = samples.text(choice.letter)
         if not is_right:
-            raw, why = samples.a_list([truth, letter]), f"the truth for '{choice.id}'"
-            yield Example(raw=raw, share=alone, why=why, mistake=mistake)
-        raw, why = samples.a_list([_truth(not key.right), letter]), f"the opposite, '{choice.id}'"
-        yield Example(raw=raw, share=0.0, why=why, mistake=mistake)
-    both = samples.a_list([samples.BLANK, samples.BLANK])
-    yield samples.unreadable(both, "the untouched placeholder")
-    yield samples.unreadable(samples.a_list([truth, reason, reason]), "three items")
+            why = f"the truth for '{choice.id}'"
+            yield samples.sample([truth, choice.letter], alone, why, mistake)
+        why = f"the opposite, '{choice.id}'"
+        yield samples.sample([not truth, choice.letter], 0.0, why, mistake)
+    yield samples.unreadable([..., ...], "the untouched placeholder")
+    yield samples.unreadable([truth, reason, reason], "three items")
     yield from _NO_TRUTHS
 
 
-def _truth(value: bool) -> Raw:
-    return {"t": "bool", "v": value}
-
-
 _NO_TRUTHS = (
-    samples.unreadable(samples.text("maybe"), "a word that is neither"),
-    samples.unreadable(samples.text(""), "an empty text"),
-    samples.unreadable(samples.number(1), "the number 1"),
-    samples.unreadable(samples.number(0), "the number 0"),
+    samples.unreadable("maybe", "a word that is neither"),
+    samples.unreadable("", "an empty text"),
+    samples.unreadable(1, "the number 1"),
+    samples.unreadable(0, "the number 0"),
     *samples.NOTHING,
 )
 

@@ -20,30 +20,24 @@ def table_rows(path: Path, what: str, *, fix: str) -> list[tuple[int, list[str]]
     Reads commas, semicolons, or tabs. Empty rows are skipped, but the header is always returned.
     Raises SpecError, which calls the file *what* and gives *fix* if the file can't be opened.
     """
+    where = Location(str(path))
     try:
         data = path.read_bytes()
     except OSError as error:
-        raise SpecError(
-            f"can't read {what}: {(error.strerror or '').lower()}",
-            where=Location(str(path)),
-            fix=fix,
-        ) from None
+        why = (error.strerror or "").lower()
+        raise SpecError(f"can't read {what}: {why}", where=where, fix=fix) from None
     if data.startswith(_WORKBOOKS):
-        raise SpecError(
-            f"{what} is a spreadsheet, not CSV, whatever its name says",
-            where=Location(str(path)),
-            fix="open it in the spreadsheet program, and save it as 'CSV UTF-8'",
-        )
+        why = f"{what} is a spreadsheet, not CSV, whatever its name says"
+        fix = "open it in the spreadsheet program, and save it as 'CSV UTF-8'"
+        raise SpecError(why, where=where, fix=fix)
     try:
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        is_utf16 = data.startswith((b"\xff\xfe", b"\xfe\xff"))
-        line = None if is_utf16 else data.count(b"\n", 0, error.start) + 1
-        raise SpecError(
-            f"{what} is {'UTF-16' if is_utf16 else 'not UTF-8'}",
-            where=Location(str(path), line),
-            fix="save it as 'CSV UTF-8'",
-        ) from None
+        why, fix = f"{what} is not UTF-8", "save it as 'CSV UTF-8'"
+        where = Location(str(path), data.count(b"\n", 0, error.start) + 1)
+        if data.startswith((b"\xff\xfe", b"\xfe\xff")):
+            why, where = f"{what} is UTF-16", Location(str(path))
+        raise SpecError(why, where=where, fix=fix) from None
     return parse_rows(text, str(path))
 
 

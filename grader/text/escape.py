@@ -21,7 +21,7 @@ _STARTS = re.compile(r"^([#+=-]|\d+(?=[.)](\s|$)))")
 
 def escape_controls(text: str) -> str:
     """Returns *text* with control characters escaped; line breaks and tabs are kept."""
-    return visible(_normalize_newlines(text))
+    return visible(text.replace("\r\n", "\n").replace("\r", "\n"))
 
 
 def to_one_line(text: str, most: int = LONGEST) -> str:
@@ -72,7 +72,3 @@ def escape_markdown(text: str, most: int = LONGEST) -> str:
 def _escape_start(match: re.Match[str]) -> str:
     mark = match[0]
     return mark + _BREAK if mark.isdigit() else f"&#{ord(mark)};"
-
-
-def _normalize_newlines(text: str) -> str:
-    return text.replace("\r\n", "\n").replace("\r", "\n")

@@ -34,10 +34,7 @@ _REFUSED = re.compile(r"\\(newcommand|renewcommand|providecommand|def|let|href|r
 
 @lru_cache(maxsize=4096)
 def formula_html(latex: str, *, block: bool = False) -> str:
-    """Returns HTML for *latex*: MathML, or its source as code if it can't be converted.
-
-    Safe for any text.
-    """
+    """Returns safe HTML for *latex*: MathML, or its source as code if it can't be converted."""
     try:
         return _convert_formula(latex, block=block)
     # The converter raises many types of errors for broken formulas, including IndexError.
@@ -55,7 +52,6 @@ def _convert_formula(latex: str, *, block: bool) -> str:
 
 
 def _brace_depth(latex: str) -> int:
-    """Returns how deeply the braces in *latex* are nested."""
     deepest = depth = 0
     for character in latex:
         depth += (character == "{") - (character == "}")

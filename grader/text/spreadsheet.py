@@ -44,6 +44,5 @@ def unescape_cell(cell: str) -> str:
 
 
 def csv_line(cells: Iterable[str]) -> str:
-    """Returns one line of a table without its line end, quoting the cells, which are already
-    escaped."""
+    """Returns one line of a table without its end, from cells that are already escaped."""
     return ",".join(map(quote_cell, cells))

@@ -7,21 +7,14 @@ from decimal import ROUND_HALF_UP, Decimal
 from functools import lru_cache
 
 _HUNDREDTH = Decimal("0.01")
+# Of the kinds that are not called by their names.
 _KINDS: Mapping[str, str] = {
     "numeric": "number",
     "integer": "whole number",
     "choice": "single choice",
     "multi_choice": "multiple choice",
     "true_false": "true or false",
-    "ordering": "ordering",
-    "matching": "matching",
-    "table": "table",
-    "plan": "plan",
-    "short_text": "short text",
-    "explanation": "explanation",
-    "code": "code",
     "measurement": "measured code",
-    "prediction": "prediction",
 }
 
 

@@ -8,7 +8,6 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
 from operator import ge, gt, le, lt, mod
-from types import MappingProxyType
 from typing import NoReturn, Union, cast
 
 # Exponents of: information, computation, tokens, parameters, samples, time, energy, currency.
@@ -60,14 +59,12 @@ def base_unit(dimension: Dimension) -> str:
 RAISED = str.maketrans("0123456789-", "⁰¹²³⁴⁵⁶⁷⁸⁹⁻")
 
 
-PARAMETERS: Mapping[str, str] = MappingProxyType(
-    {
-        "kparam": "thousand parameters",
-        "Mparam": "million parameters",
-        "Gparam": "billion parameters",
-        "Tparam": "trillion parameters",
-    }
-)
+PARAMETERS: Mapping[str, str] = {
+    "kparam": "thousand parameters",
+    "Mparam": "million parameters",
+    "Gparam": "billion parameters",
+    "Tparam": "trillion parameters",
+}
 """Units that are printed in words, which an answer may also use."""
 
 

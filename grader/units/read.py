@@ -44,7 +44,10 @@ def read(text: str, unit_text: str) -> int | float:
         return number
     if asked.dimension == ONE:
         return _read_plain(number, rest, asked)
-    written_unit = _parse_written_unit(rest, asked, example)
+    try:
+        written_unit = parse_unit(f"1{rest}" if rest.startswith("/") else rest, asked.dimension)
+    except UnitError as error:
+        raise ReadError(_unknown_unit_message(error, rest, asked, example)) from None
     if written_unit.dimension != asked.dimension:
         hint = f"; {_BILLIONS}" if _means_billions(rest) else ""
         raise ReadError(
@@ -168,14 +171,6 @@ def _no_number_message(text: str, example: str) -> str:
     if re.search(r"[0-9]", text) and re.match(r"[^\W\d_]|[~≈<>≤≥±=]", text):
         return f"'{shown}' doesn't start with a number; write one number like {example}"
     return f"'{shown}' is not a number; write one like {example}"
-
-
-def _parse_written_unit(rest: str, asked: Unit, example: str) -> Unit:
-    written = f"1{rest}" if rest.startswith("/") else rest
-    try:
-        return parse_unit(written, asked.dimension)
-    except UnitError as error:
-        raise ReadError(_unknown_unit_message(error, rest, asked, example)) from None
 
 
 def _unknown_unit_message(error: UnitError, rest: str, asked: Unit, example: str) -> str:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from types import MappingProxyType
 from typing import NamedTuple
 
 from grader.units.quantity import ONE, Dimension
@@ -50,7 +49,6 @@ milli=m micro=u nano=n pico=p
 _WORDS = dict(pair.split("=") for pair in _PREFIX_WORDS.split())
 
 _BIG = "k M G T P E Z"
-_KILO = "k M G"
 _SIZES = "k K M G T P E Ki Mi Gi Ti Pi Ei"
 
 _FAMILIES = (
@@ -79,7 +77,6 @@ _FAMILIES = (
 
 
 def _apply_prefix(measure: Measure, prefix: str) -> Measure:
-    """Returns the measure of a unit with a prefix, such as "k" or "Gi"."""
     top, bottom, dimension = measure
     if prefix in BINARY:
         return Measure(top << BINARY[prefix], bottom, dimension)
@@ -104,15 +101,13 @@ def _iter_spellings() -> Iterator[tuple[str, Measure, tuple[str, str]]]:
                     yield word + spelling, measure, (prefix, spelling)
 
 
-_SYMBOLS: dict[str, Measure] = {}
-_PREFIXED: dict[str, tuple[str, str]] = {}
+SYMBOLS: dict[str, Measure] = {}
+PREFIXED: dict[str, tuple[str, str]] = {}
+"""Each spelling's prefix as a letter, possibly empty, and its base unit."""
 for _spelling, _measure, _parts in _iter_spellings():
     # The first meaning wins: "min" is a minute, never a milli-inch of a later family.
-    _SYMBOLS.setdefault(_spelling, _measure)
-    _PREFIXED.setdefault(_spelling, _parts)
-SYMBOLS: Mapping[str, Measure] = MappingProxyType(_SYMBOLS)
-PREFIXED: Mapping[str, tuple[str, str]] = MappingProxyType(_PREFIXED)
-"""Each spelling's prefix as a letter, possibly empty, and its base unit."""
+    SYMBOLS.setdefault(_spelling, _measure)
+    PREFIXED.setdefault(_spelling, _parts)
 
 # Spellings that expressions may use as names. Only a few, because authors can't use them as their
 # own names: lower-case b for a batch or T for a sequence length stay free.
@@ -129,32 +124,30 @@ NAMES = tuple(_NAMES.split())
 SUGGESTED = ("bits", "bytes", "tokens", "params", "samples", "%", *reversed(NAMES))
 
 # Default units for printing: the largest that leaves at least one digit before the decimal point.
-FITTING: Mapping[Dimension, tuple[str, ...]] = MappingProxyType(
-    {
-        INFORMATION: ("bit", "B", "kB", "MB", "GB", "TB", "PB", "EB"),
-        COMPUTATION: ("FLOP", "kFLOP", "MFLOP", "GFLOP", "TFLOP", "PFLOP", "EFLOP", "ZFLOP"),
-        TIME: ("ps", "ns", "us", "ms", "s", "h"),
-        FREQUENCY: ("Hz", "kHz", "MHz", "GHz"),
-        ENERGY: ("pJ", "nJ", "uJ", "mJ", "J", "kJ", "MJ", "GJ"),
-        POWER: ("mW", "W", "kW", "MW"),
-        TOKEN: ("token",),
-        PARAM: ("param",),
-        SAMPLE: ("sample",),
-        CURRENCY: ("USD",),
-        BANDWIDTH: ("bit/s", "B/s", "kB/s", "MB/s", "GB/s", "TB/s", "PB/s"),
-        SPEED: (*("FLOP/s", "kFLOP/s", "MFLOP/s", "GFLOP/s", "TFLOP/s", "PFLOP/s", "EFLOP/s"),),
-        (-1, 1, 0, 0, 0, 0, 0, 0): ("FLOP/B",),
-        (1, -1, 0, 0, 0, 0, 0, 0): ("B/FLOP",),
-        (0, 0, 1, 0, 0, -1, 0, 0): ("token/s",),
-        (0, 0, 0, 0, 1, -1, 0, 0): ("sample/s",),
-        (1, 0, -1, 0, 0, 0, 0, 0): ("bit/token", "B/token", "kB/token", "MB/token", "GB/token"),
-        (1, 0, 0, -1, 0, 0, 0, 0): ("bit/param", "B/param"),
-        (1, 0, 0, 0, -1, 0, 0, 0): ("B/sample", "kB/sample", "MB/sample", "GB/sample"),
-        (0, 1, -1, 0, 0, 0, 0, 0): ("FLOP/token", "MFLOP/token", "GFLOP/token", "TFLOP/token"),
-        (0, 0, -1, 0, 0, 0, 1, 0): ("mJ/token", "J/token", "kJ/token"),
-        (0, 0, 0, 0, 0, -1, 0, 1): ("USD/h",),
-        (0, 0, -1, 0, 0, 0, 0, 1): ("USD/Mtoken",),
-        (0, 1, 0, 0, 0, 0, -1, 0): ("FLOP/J", "MFLOP/J", "GFLOP/J", "TFLOP/J"),
-        (1, 0, 0, 0, 0, 0, -1, 0): ("B/J", "kB/J", "MB/J", "GB/J"),
-    }
-)
+FITTING: Mapping[Dimension, tuple[str, ...]] = {
+    INFORMATION: ("bit", "B", "kB", "MB", "GB", "TB", "PB", "EB"),
+    COMPUTATION: ("FLOP", "kFLOP", "MFLOP", "GFLOP", "TFLOP", "PFLOP", "EFLOP", "ZFLOP"),
+    TIME: ("ps", "ns", "us", "ms", "s", "h"),
+    FREQUENCY: ("Hz", "kHz", "MHz", "GHz"),
+    ENERGY: ("pJ", "nJ", "uJ", "mJ", "J", "kJ", "MJ", "GJ"),
+    POWER: ("mW", "W", "kW", "MW"),
+    TOKEN: ("token",),
+    PARAM: ("param",),
+    SAMPLE: ("sample",),
+    CURRENCY: ("USD",),
+    BANDWIDTH: ("bit/s", "B/s", "kB/s", "MB/s", "GB/s", "TB/s", "PB/s"),
+    SPEED: (*("FLOP/s", "kFLOP/s", "MFLOP/s", "GFLOP/s", "TFLOP/s", "PFLOP/s", "EFLOP/s"),),
+    (-1, 1, 0, 0, 0, 0, 0, 0): ("FLOP/B",),
+    (1, -1, 0, 0, 0, 0, 0, 0): ("B/FLOP",),
+    (0, 0, 1, 0, 0, -1, 0, 0): ("token/s",),
+    (0, 0, 0, 0, 1, -1, 0, 0): ("sample/s",),
+    (1, 0, -1, 0, 0, 0, 0, 0): ("bit/token", "B/token", "kB/token", "MB/token", "GB/token"),
+    (1, 0, 0, -1, 0, 0, 0, 0): ("bit/param", "B/param"),
+    (1, 0, 0, 0, -1, 0, 0, 0): ("B/sample", "kB/sample", "MB/sample", "GB/sample"),
+    (0, 1, -1, 0, 0, 0, 0, 0): ("FLOP/token", "MFLOP/token", "GFLOP/token", "TFLOP/token"),
+    (0, 0, -1, 0, 0, 0, 1, 0): ("mJ/token", "J/token", "kJ/token"),
+    (0, 0, 0, 0, 0, -1, 0, 1): ("USD/h",),
+    (0, 0, -1, 0, 0, 0, 0, 1): ("USD/Mtoken",),
+    (0, 1, 0, 0, 0, 0, -1, 0): ("FLOP/J", "MFLOP/J", "GFLOP/J", "TFLOP/J"),
+    (1, 0, 0, 0, 0, 0, -1, 0): ("B/J", "kB/J", "MB/J", "GB/J"),
+}

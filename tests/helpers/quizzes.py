@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from grader.bank.folders import Bank
 from grader.integrations.quiz_items import quiz_items
-from grader.kinds import kinds, samples
+from grader.kinds import kinds
 from grader.kinds.numeric import NumericKey
 from grader.model import Key, Part
 from grader.model.item import (
@@ -29,6 +29,7 @@ from grader.model.item import (
 from grader.model.quiz import Pool, Quiz, QuizPart, QuizQuestion
 from grader.model.result import GivenValue
 from grader.text.markdown import strip_paragraph, typeset_text
+from grader.wire.encoding import encode_answer
 from tests.helpers.banks import SPEC, a_bank
 from tests.helpers.commands import ok
 from tests.helpers.kinds import PARTS, a_key
@@ -170,7 +171,7 @@ def _value(key: Key, given: Any) -> object:
     kind = kinds.find(key.part.kind)
     match key.part.kind, given:
         case (("numeric" | "integer"), (number,)):
-            return kind.read(samples.number(number), key)
+            return kind.read(encode_answer(number), key)
         case "table", tuple():
             width = len(key.titles)  # type: ignore[attr-defined]
             return tuple(given[i : i + width] for i in range(0, len(given), width))
@@ -188,7 +189,7 @@ def _value(key: Key, given: Any) -> object:
         case "ordering", tuple():
             return tuple(key.right[i] for i in given)  # type: ignore[attr-defined]
         case "short_text", str():
-            return kind.read(samples.text(given), key)
+            return kind.read(encode_answer(given), key)
     raise AssertionError((key.part.kind, given))
 
 

@@ -124,7 +124,7 @@ def test_long_code_is_analyzed_in_another_process_with_the_same_result() -> None
     assert len(source) > analysis.MOST_HERE
     short = source[: analysis.MOST_HERE]
     assert analysis.extract_definition([source], "f") == analysis.extract_definition([short], "f")
-    forbidden = ["math.fsum"]
+    forbidden = ("math.fsum",)
     review = analysis.review_source(source, "f", short, forbidden)
     assert review == analysis.review_source(short, "f", short, forbidden)
     assert review == {"is_starter": True, "broken_rule": "`math.fsum`", "doubt": None}

@@ -16,7 +16,7 @@ from grader.bank.folders import Bank
 from grader.draw import draw, sample_seed
 from grader.kinds.attempts import Code, CodeAnswer, CodeKey
 from grader.kinds.hidden.doubtful_use import find_doubtful_use
-from grader.kinds.hidden.forbidden_use import find_forbidden_lines, find_forbidden_use
+from grader.kinds.hidden.forbidden_use import find_forbidden_use, list_forbidden_lines
 from grader.kinds.hidden.judging import find_broken_rule, find_doubt
 from grader.kinds.hidden.review import SourceReview, review_source
 from grader.kinds.hidden.source import extract_definition, functions_of
@@ -315,5 +315,7 @@ def test_an_optimizer_is_not_written_with_its_fused_kernel(problem: str, name: s
 
 
 def test_lines_are_named_only_if_something_is_forbidden() -> None:
-    assert find_forbidden_lines("import math\nmath.fsum([1])", ("math.fsum",)) == {2: "`math.fsum`"}
-    assert find_forbidden_lines("import math\nmath.fsum([1])", ()) == {}
+    assert list_forbidden_lines("import math\nmath.fsum([1])", ("math.fsum",)) == [
+        (2, "`math.fsum`")
+    ]
+    assert list_forbidden_lines("import math\nmath.fsum([1])", ()) == []

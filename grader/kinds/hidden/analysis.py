@@ -18,7 +18,7 @@ from functools import lru_cache
 from typing import Any
 
 from grader.files import PACKAGE
-from grader.kinds.hidden import review, source
+from grader.kinds.hidden import forbidden_use, review, source
 
 MOST_HERE = 20_000
 """Maximum number of characters to analyze in this process."""
@@ -33,7 +33,7 @@ FUNCTIONS: Mapping[str, Callable[..., Any]] = {
     "extract_definition": source.extract_definition,
     "functions_of": source.functions_of,
     "review": review.review_source,
-    "forbidden_lines": review.list_forbidden_lines,
+    "forbidden_lines": forbidden_use.list_forbidden_lines,
 }
 """The analyses by name; arguments and results are JSON data."""
 
@@ -52,9 +52,10 @@ def functions_of(code: str) -> str:
     return str(_analyze("functions_of", code))
 
 
-def review_source(code: str, name: str, starter: str, forbidden: Sequence[str]) -> Any:
+@lru_cache(maxsize=256)  # the same answer is read more than once
+def review_source(code: str, name: str, starter: str, forbidden: tuple[str, ...]) -> Any:
     """Returns the fields of the `SourceReview` of *code*. Raises NotAnalyzedError."""
-    return _review_source(code, name, starter, tuple(forbidden))
+    return _analyze("review", code, name, starter, list(forbidden))
 
 
 def forbidden_lines(code: str, forbidden: Sequence[str]) -> list[tuple[int, str]]:
@@ -67,11 +68,6 @@ def start_early(cells: Sequence[str]) -> None:
     if sum(map(len, cells)) > MOST_HERE:
         with contextlib.suppress(OSError):
             _process_of_thread().start()
-
-
-@lru_cache(maxsize=256)  # the same answer is read more than once
-def _review_source(code: str, name: str, starter: str, forbidden: tuple[str, ...]) -> Any:
-    return _analyze("review", code, name, starter, list(forbidden))
 
 
 def _analyze(function: str, code: Any, *more: Any) -> Any:
@@ -126,7 +122,15 @@ class _AnalysisProcess:
     def start(self) -> subprocess.Popen[bytes]:
         """Returns the process, and starts it first if none is running. Raises OSError."""
         if self._process is None or self._process.poll() is not None:
-            self._process = _start_process()
+            path = os.pathsep.join(filter(None, [str(PACKAGE.parent), *sys.path]))
+            self._process = subprocess.Popen(  # noqa: S603 - our own program
+                [sys.executable, "-c", _PROGRAM],
+                env={**os.environ, "PYTHONPATH": path},
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.DEVNULL,
+                start_new_session=True,  # Ctrl-C must not reach it: it ends with its input
+            )
         return self._process
 
     def _send_request(self, request: str) -> bytes:
@@ -153,19 +157,6 @@ class _AnalysisProcess:
     def __del__(self) -> None:
         with contextlib.suppress(Exception):  # at interpreter shutdown, anything may be gone
             self.end()
-
-
-def _start_process() -> subprocess.Popen[bytes]:
-    """Starts a process that runs `serve`, and returns it."""
-    path = os.pathsep.join(filter(None, [str(PACKAGE.parent), *sys.path]))
-    return subprocess.Popen(  # noqa: S603 - our own program
-        [sys.executable, "-c", _PROGRAM],
-        env={**os.environ, "PYTHONPATH": path},
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL,
-        start_new_session=True,  # Ctrl-C must not reach it: a worker ends at the end of its input
-    )
 
 
 _here = threading.local()

@@ -8,6 +8,7 @@ it there.
 
 from __future__ import annotations
 
+import cmath
 import math
 import re
 from collections.abc import Callable, Container, Iterator, Sequence
@@ -82,7 +83,6 @@ class _Comparison:
         return wrong if isinstance(want, bool) else type_difference(got, want, what)
 
     def _check_array(self, got: object, want: ArrayValue, what: str) -> str | None:
-        """Returns how *got* differs from an array; None if it does not."""
         if not isinstance(got, ArrayValue) or got.form != want.form:
             return type_difference(got, want, what)
         if got.shape != want.shape:
@@ -97,7 +97,6 @@ class _Comparison:
         return f"{what} has wrong values" if differs else None
 
     def _check_items(self, got: object, want: Sequence[object], what: str) -> str | None:
-        """Returns how *got* or its first wrong item differs from a list; None if it does not."""
         if not isinstance(got, (list, tuple, ArrayValue) if self.form_only else (list, tuple)):
             return type_difference(got, want, what)
         if (got.shape[0] if isinstance(got, ArrayValue) else len(got)) != len(want):
@@ -110,7 +109,6 @@ class _Comparison:
         return None
 
     def _check_dict(self, got: object, want: dict[object, object], what: str) -> str | None:
-        """Returns how *got* or its first wrong value differs from a dict; None if it does not."""
         if not isinstance(got, dict):
             return type_difference(got, want, what)
         missing = [key for key in want if key not in got]
@@ -122,7 +120,6 @@ class _Comparison:
         return next((fault for fault in faults if fault is not None), None)
 
     def _check_number(self, got: object, want: complex, what: str, *, alone: bool) -> str | None:
-        """Returns how *got* differs from a number; None if it does not."""
         if isinstance(got, bool) or not isinstance(got, (int, float, complex)):
             return type_difference(got, want, what)
         if not self.form_only:
@@ -164,7 +161,7 @@ def _check_special_numbers(got: ArrayValue, want: ArrayValue, what: str) -> str 
 
 
 def _is_finite(value: complex) -> bool:
-    return isinstance(value, int) or (math.isfinite(value.real) and math.isfinite(value.imag))
+    return isinstance(value, int) or cmath.isfinite(value)
 
 
 def _is_close(got: complex, want: complex, near: Closeness) -> bool:
@@ -184,7 +181,7 @@ def _is_close(got: complex, want: complex, near: Closeness) -> bool:
 
 
 def _is_nan(value: complex) -> bool:
-    return not isinstance(value, int) and (math.isnan(value.real) or math.isnan(value.imag))
+    return not isinstance(value, int) and cmath.isnan(value)
 
 
 def _any_differs(got: Any, want: Any, near: Closeness) -> bool:
@@ -198,7 +195,6 @@ def _any_differs(got: Any, want: Any, near: Closeness) -> bool:
 
 
 def _differs_in_block(got: Any, want: Any, near: Closeness) -> bool:
-    """Returns whether any element of *got* differs from *want* by more than *near* allows."""
     import numpy as np
 
     are_whole = want.dtype.kind in "biu" and got.dtype.kind in "biu"

@@ -54,17 +54,17 @@ def find_forbidden_use(source: str, forbidden: Sequence[str]) -> str | None:
     return next(uses, None) or _find_namespace_access(tree)
 
 
-def find_forbidden_lines(source: str, forbidden: Sequence[str]) -> dict[int, str]:
-    """Returns what each line of the code uses of *forbidden*, in words, by line number from 1."""
+def list_forbidden_lines(source: str, forbidden: Sequence[str]) -> list[tuple[int, str]]:
+    """Returns what lines of the code use of *forbidden*, in words, by line number from 1."""
     parsed = read_names(source) if forbidden else None
     if parsed is None:
-        return {}
+        return []
     tree, names = parsed
     lines: dict[int, str] = {}
     for node in ast.walk(tree):
         for words in _iter_forbidden(node, names, forbidden):
             lines.setdefault(getattr(node, "lineno", 1), words)
-    return lines
+    return sorted(lines.items())
 
 
 def _find_namespace_access(tree: ast.Module) -> str | None:
@@ -151,8 +151,7 @@ class ModuleNames:
         return any(is_name_or_member(t, rule) or t.rpartition(".")[2] == last for t in texts)
 
     def _may_refer_to(self, node: ast.Name, rule: str) -> bool:
-        """Returns whether a name refers to what *rule* names, or may refer to it because of an
-        import with a star."""
+        """Returns whether a name is what *rule* names, or may be it because of a star import."""
         starred = node.id == rule.rpartition(".")[2] and rule.partition(".")[0] in self.whole
         return is_covered(self._resolve(node), rule) or (starred and node.id not in self.own_names)
 
@@ -269,7 +268,6 @@ def is_name_or_member(full: str, rule: str) -> bool:
 
 
 def _iter_full_names(node: ast.Import | ast.ImportFrom) -> Iterator[str]:
-    """Yields the full names of everything that is imported."""
     if isinstance(node, ast.Import):
         yield from (alias.name for alias in node.names)
     else:

@@ -16,13 +16,7 @@ from functools import lru_cache
 
 from grader.kinds.attempts import Code, CodeAnswer, CodeKey
 from grader.kinds.base import CORRECT, partial_judgment
-from grader.kinds.hidden.compare import (
-    WIDEST,
-    count_numbers,
-    difference,
-    format_result,
-    hide_unknown_keys,
-)
+from grader.kinds.hidden import compare
 from grader.kinds.hidden.kept_cases import HiddenCase, names_in
 from grader.kinds.hidden.source import FAILED_BEFORE, UNDEFINED
 from grader.model import Call, CallPlan, Judgment, Verdict
@@ -55,7 +49,6 @@ def find_doubt(value: CodeAnswer, part: Code, *, earns: bool) -> str | None:
 
 
 def _iter_doubts(value: CodeAnswer, part: Code) -> Iterator[str]:
-    """Yields each reason why it is unclear whether the code uses what the part forbids."""
     if value.why_unanalyzed:
         yield f"its code could not be analyzed: {value.why_unanalyzed}"
     if value.review.doubt is not None:
@@ -67,8 +60,7 @@ def _iter_doubts(value: CodeAnswer, part: Code) -> Iterator[str]:
 
 
 def _observed_names(value: CodeAnswer, field: str) -> set[str]:
-    """Returns the names that the calls report in *field*. They come from the student's process and
-    can't be trusted."""
+    """Returns the names in *field* of the calls, which come from the student's process."""
     reports = (call.get(field) for call in value.calls)
     lists = (report for report in reports if isinstance(report, list))
     return {name for names in lists for name in names if isinstance(name, str)}
@@ -125,18 +117,14 @@ class CaseResults:
         if self._open and not lost:
             notes = (f"{group.capitalize()} cases: {why}." for group, why in self._open.items())
             return partial_judgment(None, " ".join([*notes, "A person will review it."]))
-        earned = sum(weights[group] for group in passed)
         if len(passed) == len(self._why):
             return CORRECT
-        if part.all_or_nothing:
-            earned = 0.0
-        labels = {
-            group: Verdict.CORRECT if group in passed else Verdict.INCORRECT for group in self._why
-        }
+        earned = 0.0 if part.all_or_nothing else sum(weights[group] for group in passed)
+        verdicts = {g: Verdict.CORRECT if g in passed else Verdict.INCORRECT for g in self._why}
         return partial_judgment(
             round(earned, 6),
             " ".join(self._iter_notes(len(passed))),
-            cells={f"{group} cases": verdict.value for group, verdict in labels.items()},
+            cells={f"{group} cases": verdict.value for group, verdict in verdicts.items()},
         )
 
     def _iter_notes(self, passed: int) -> Iterator[str]:
@@ -166,7 +154,6 @@ class CaseResults:
     def _find_result_fault(
         self, case: HiddenCase, call: Mapping[str, object], want: Mapping[str, object]
     ) -> str | None:
-        """Returns how the returned value differs from the expected one; None if it does not."""
         if "raises" in want:
             return f"{want['raises']} should have been raised"
         if call.get("changed") and not self._key.part.mutates:
@@ -182,11 +169,14 @@ class CaseResults:
             except ValueError:
                 return "the result could not be read"
             if "value" in want:
-                why = difference(got, decode_result(want["value"]), case.near)
+                why = compare.difference(got, decode_result(want["value"]), case.near)
         if why is None and isinstance(raw, dict):
             why = self._key.find_broken_property(case, raw, want)
         texts = (self._key.part.driver, *self._key.tools, self._key.draw.solution)
-        return why and hide_unknown_keys(why, names_in(texts))
+        return why and compare.hide_unknown_keys(why, names_in(texts))
+
+
+_GIVE_UP = ("TooManyStatesError", "RankHungError")
 
 
 def _may_hide_right_result(call: Mapping[str, object], want: Mapping[str, object]) -> bool:
@@ -198,24 +188,15 @@ def _may_hide_right_result(call: Mapping[str, object], want: Mapping[str, object
     if call["is"] == "unmade":
         return call.get("what") != FAILED_BEFORE
     if call["is"] == "raised":
-        return _is_tool_limit(call)
+        # One of the tools may have given up on code that is right.
+        is_slow = str(call.get("what")).endswith("take too long here")
+        return call.get("type") in _GIVE_UP or (call.get("type") == "LaunchError" and is_slow)
     if call["is"] != "unfit" or "raises" in want:
         return False
     if "form" in want or call.get("type") != UnfitError.__name__:
         return True
-    most_bytes = WIDEST * count_numbers(decode_result(want["value"]))
+    most_bytes = compare.WIDEST * compare.count_numbers(decode_result(want["value"]))
     return call.get("what") == TOO_MUCH and most_bytes > RESULT.size
-
-
-def _is_tool_limit(call: Mapping[str, object]) -> bool:
-    """Returns whether one of the tools gave up on code that may be right."""
-    message = call.get("what")
-    return call.get("type") in _GIVE_UP or (
-        call.get("type") == "LaunchError" and str(message).endswith("take too long here")
-    )
-
-
-_GIVE_UP = ("TooManyStatesError", "RankHungError")
 
 
 def _is_raised(call: Mapping[str, object], wanted: str) -> bool:
@@ -273,8 +254,8 @@ def check_example(call: Mapping[str, object], key: CodeKey) -> str | None:
     try:
         match decode_result(call.get("v")):
             case [got, want]:
-                why = difference(got, want, key.part.closeness)
-                return why and f"{named} gives {format_result(got)}: {why}"
+                why = compare.difference(got, want, key.part.closeness)
+                return why and f"{named} gives {compare.format_result(got)}: {why}"
     except ValueError:
         pass
     return f"{named}: the result could not be read"
@@ -297,30 +278,23 @@ def describe_exception(kind: object, what: object, sources: tuple[str, ...]) -> 
     The type is only named if it is well known or defined in *sources*, the code of the driver and
     its tools. The words are empty unless the message comes from there.
     """
-    known = _known_errors_in(sources)
-    if not isinstance(kind, str) or kind not in _USUAL | known.names:
+    names, known_messages = _known_errors_in(sources)
+    if not isinstance(kind, str) or kind not in _USUAL | names:
         return _ANOTHER, ""
     if not isinstance(what, str) or len(what) > _LONGEST:
         return kind, ""
-    messages = ((form, words) for name, form, words in known.messages if name == kind)
+    messages = ((form, words) for name, form, words in known_messages if name == kind)
     return kind, next((words for form, words in messages if form.fullmatch(what)), "")
 
 
-@dataclass(frozen=True, slots=True)
-class _KnownErrors:
-    names: frozenset[str]
-    messages: tuple[tuple[str, re.Pattern[str], str], ...]
-    """By exception name: the pattern of a message, and its words without the values."""
-
-
 @lru_cache(maxsize=64)
-def _known_errors_in(sources: tuple[str, ...]) -> _KnownErrors:
-    """Returns the classes that *sources* define, and the messages of the exceptions they raise."""
+def _known_errors_in(
+    sources: tuple[str, ...],
+) -> tuple[frozenset[str], tuple[tuple[str, re.Pattern[str], str], ...]]:
+    """Returns the names of the classes that *sources* define, and the messages that they raise."""
     nodes = [node for text in sources for node in ast.walk(ast.parse(text))]
-    return _KnownErrors(
-        names=frozenset(n.name for n in nodes if isinstance(n, ast.ClassDef)),
-        messages=tuple(message for node in nodes for message in _iter_messages(node)),
-    )
+    names = frozenset(node.name for node in nodes if isinstance(node, ast.ClassDef))
+    return names, tuple(message for node in nodes for message in _iter_messages(node))
 
 
 def _iter_messages(node: ast.AST) -> Iterator[tuple[str, re.Pattern[str], str]]:

@@ -39,9 +39,11 @@ class OwnDefinitions:
         """Returns what the module *tree* certainly defines itself."""
         nodes = list(ast.walk(tree))
         bindings = Counter(name for node in nodes for name in _bound_names(node))
-        renamed = {
-            name for node in nodes for name in _bound_names(node) if not _is_plain_import(node)
-        }
+        plain_imports = [
+            n for n in nodes if isinstance(n, ast.alias) and n.asname in (None, n.name)
+        ]
+        others = set(nodes).difference(plain_imports)
+        renamed = {name for node in others for name in _bound_names(node)}
         values = set(_names_used_as_values(nodes))
         all_classes = [n for n in nodes if isinstance(n, ast.ClassDef)]
         simple = [
@@ -99,7 +101,6 @@ class OwnDefinitions:
 
 
 def _bound_names(node: ast.AST) -> Iterator[str]:
-    """Yields the names that *node* itself binds."""
     if isinstance(node, ast.Name) and not isinstance(node.ctx, ast.Load):
         yield node.id
     elif isinstance(node, ast.arg):
@@ -115,7 +116,6 @@ def _bound_names(node: ast.AST) -> Iterator[str]:
 
 
 def _iter_assignments(node: ast.AST) -> Iterator[tuple[str, ast.AST]]:
-    """Yields single names and the values assigned to them."""
     if isinstance(node, ast.Assign):
         yield from ((t.id, node.value) for t in node.targets if isinstance(t, ast.Name))
     elif isinstance(node, ast.AnnAssign) and node.value and isinstance(node.target, ast.Name):
@@ -147,11 +147,6 @@ def _changes_instantiation(node: ast.AST) -> bool:
     if isinstance(node, ast.Attribute):
         return node.attr in _MAKING and not isinstance(node.ctx, ast.Load)
     return any(name in _MAKING for name in _bound_names(node))
-
-
-def _is_plain_import(node: ast.AST) -> bool:
-    """Returns whether *node* is an import under the original name."""
-    return isinstance(node, ast.alias) and node.asname in (None, node.name)
 
 
 def _names_used_as_values(nodes: list[ast.AST]) -> Iterator[str]:

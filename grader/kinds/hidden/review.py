@@ -12,7 +12,7 @@ from functools import cache
 from pathlib import Path
 
 from grader.kinds.hidden.doubtful_use import find_doubtful_use
-from grader.kinds.hidden.forbidden_use import find_forbidden_lines, find_forbidden_use
+from grader.kinds.hidden.forbidden_use import find_forbidden_use
 from grader.kinds.hidden.source import extract_definition, find_undefined_name
 from grader.kinds.hidden.statements import shape_of
 
@@ -41,11 +41,6 @@ def review_source(
         "broken_rule": rule,
         "doubt": None if rule else next(_iter_doubts(source, definition, forbidden), None),
     }
-
-
-def list_forbidden_lines(source: str, forbidden: Sequence[str]) -> list[tuple[int, str]]:
-    """Returns `find_forbidden_lines` as JSON data, sorted by line."""
-    return sorted(find_forbidden_lines(source, forbidden).items())
 
 
 def _iter_doubts(source: str, definition: str, forbidden: Sequence[str]) -> Iterator[str]:

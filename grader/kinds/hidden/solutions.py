@@ -13,12 +13,13 @@ import json
 import linecache
 import re
 import sys
+import traceback
 import types
 import warnings
 from collections import UserDict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from functools import cache, lru_cache
+from functools import lru_cache
 from typing import Any
 
 from grader import units
@@ -35,6 +36,8 @@ MOST_CASES = 200
 _NUMBER = re.compile(r"(?<![\w.])[+-]?\d[\w.+]*")
 """Pattern of numbers in an author's sentence: one may come from a hidden input or a student's
 code."""
+
+_WATCH_SOURCE = inspect.getsource(watch)
 
 _OPAQUE = '{"t": "object"'
 """How `encode` marks a value that `decode` can't restore; inside a text, the quotes are escaped."""
@@ -65,14 +68,9 @@ class Given(UserDict[str, object]):
 class SolutionFunctions:
     """The functions of one part in the solution file of one variant.
 
-    For a part `softmax` the file defines `softmax` (the reference), `softmax_cases(rng, given)`
-    (yields a group, the arguments by name, and optionally a closeness), at least three
-    `softmax_wrong_...`, at least one `softmax_right_...` (written in another way); and may define
-    `softmax_expected(**inputs)` (the expected result, by an independent method) and
-    `softmax_holds(inputs, result)` (yields a sentence for each property that does not hold). If
-    `softmax_expected` returns `...`, only properties decide. Then a result must have the form of
-    the reference's result, or satisfy `softmax_form(inputs, result)` if the form of right results
-    varies. A `_wrong_` function may call or subclass the reference by its name; a `_right_` one may
+    `docs/how-to/write-a-code-problem.md` says what `PART`, the reference, and the functions
+    `PART_cases`, `PART_wrong_...`, `PART_right_...`, `PART_expected`, `PART_holds`, and `PART_form`
+    do. A `_wrong_` function may call or subclass the reference by its name; a `_right_` one must
     not.
     """
 
@@ -162,7 +160,7 @@ class SolutionFunctions:
         """
         function = self.get("expected")
         if function is None:
-            reply = self._call_reference_with_packages(call)
+            reply = self.call_reference(call)
             if reply["is"] == "raised":
                 return {"raises": str(reply["type"])}
             what = str(reply.get("what", ""))
@@ -178,24 +176,19 @@ class SolutionFunctions:
             return {"value": encode_result(value)}
         if self.get("form") is not None:
             return {"form": None}
-        reply = self._call_reference_with_packages(call)
+        reply = self.call_reference(call)
         # The gate rejects a reference that raises here.
         return {"form": reply["v"] if reply["is"] == "returned" else None}
 
-    def _call_reference_with_packages(self, call: Call) -> Mapping[str, Any]:
-        """Calls the reference. Raises PackageError if it needs a package that is missing."""
-        reply = self.call_reference(call)
-        if reply.get("type") == ModuleNotFoundError.__name__:
-            # Not an expected exception: the reference lacks a package here.
-            raise PackageError(f"'{self.part}' can't be judged here: {reply.get('what')}")
-        return reply
-
     def call_reference(self, call: Call) -> Mapping[str, Any]:
-        """Calls the reference in this process, and returns its result."""
+        """Calls the reference in this process. Raises PackageError if it lacks a package."""
         plan = CallPlan(
             name="it", alias=self.part, driver=self.driver, tools=self.tools, calls=(call,)
         )
-        return perform_first_call(plan, {"it": self.get()})
+        reply = perform_first_call(plan, {"it": self.get()})
+        if reply.get("type") == ModuleNotFoundError.__name__:  # not an expected exception
+            raise PackageError(f"'{self.part}' can't be judged here: {reply.get('what')}")
+        return reply
 
     def ask(self, kind: str, call: Call, raw: Mapping[str, Any]) -> str | None:
         """Returns the first sentence that `PART_KIND` yields for a result, without numbers; None if
@@ -224,13 +217,8 @@ def call_request(plan: CallPlan, call: Call) -> dict[str, Any]:
         return {**request, "example": list(call.example), "alias": plan.alias}
     request["inputs"] = json.loads(call.inputs)
     if plan.forbid:
-        request |= {"watch": _watch_source(), "forbid": list(plan.forbid)}
+        request |= {"watch": _WATCH_SOURCE, "forbid": list(plan.forbid)}
     return request
-
-
-@cache
-def _watch_source() -> str:
-    return inspect.getsource(watch)
 
 
 def perform_first_call(plan: CallPlan, space: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -260,13 +248,11 @@ def _compile(text: str, where: str) -> types.CodeType:
 
 def line_of_error(error: BaseException, file: str) -> int | None:
     """Returns the last line of *file* in the traceback of *error*; None if there is none."""
-    line = error.lineno if isinstance(error, SyntaxError) and error.filename == file else None
-    trace = error.__traceback__
-    while trace is not None:
-        if trace.tb_frame.f_code.co_filename == file:
-            line = trace.tb_lineno
-        trace = trace.tb_next
-    return line
+    frames = traceback.walk_tb(error.__traceback__)
+    lines = [line for frame, line in frames if frame.f_code.co_filename == file]
+    if not lines and isinstance(error, SyntaxError) and error.filename == file:
+        return error.lineno
+    return lines[-1] if lines else None
 
 
 @lru_cache(maxsize=256)
@@ -280,7 +266,6 @@ def solution_module(text: str) -> types.ModuleType:
 
 
 def _file_name_of(text: str) -> str:
-    """Returns the file name of a solution's module in tracebacks."""
     return f"<grader_solution_{hashlib.sha256(text.encode()).hexdigest()[:12]}>"
 
 

@@ -12,6 +12,7 @@ from collections import Counter
 from collections.abc import Container, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import chain
 
 from grader.kinds.hidden.statements import NO_CODE, group_by_lines, iter_imported_names, parse_cell
 from grader.model.grouping import group_by_key
@@ -153,12 +154,8 @@ def functions_of(source: str) -> str:
 def _statements_to_rerun(body: list[ast.stmt]) -> set[ast.stmt]:
     """Returns the statements that `functions_of` keeps, after examining each only once."""
     again = {statement for statement in body if _is_definition(statement)}
-    counts = Counter(
-        name
-        for statement in again
-        if not isinstance(statement, _IMPORTS)
-        for name in _assigned_names(statement)
-    )
+    defining = (statement for statement in again if not isinstance(statement, _IMPORTS))
+    counts = Counter(chain.from_iterable(map(_assigned_names, defining)))
     touched = {
         statement: {*_assigned_names(statement), *_partly_changed_names(statement)}
         for statement in body
@@ -219,23 +216,19 @@ class _Statement:
 
 @lru_cache(maxsize=512)  # a notebook's cells are analyzed for each of its functions
 def _statements_of_cell(cell: str) -> tuple[_Statement, ...]:
-    """Returns the statements of a cell, with the names that each changes, mentions, or creates."""
     return tuple(
         _Statement(
             text=text,
-            gives=frozenset(name for statement in together for name in _assigned_names(statement)),
+            gives=frozenset(chain.from_iterable(map(_assigned_names, together))),
             mentions=_mentioned_names(together, text),
-            changes=frozenset(
-                name for statement in together for name in _partly_changed_names(statement)
-            ),
-            names=frozenset(pair for statement in together for pair in _iter_aliases(statement)),
+            changes=frozenset(chain.from_iterable(map(_partly_changed_names, together))),
+            names=frozenset(chain.from_iterable(map(_iter_aliases, together))),
         )
         for text, together in group_by_lines(cell)
     )
 
 
 def _assigned_names(statement: ast.stmt) -> Iterator[str]:
-    """Yields the names that the statement assigns."""
     for node in _walk_executed(statement):
         if isinstance(node, _DEFINES):
             yield node.name
@@ -255,9 +248,7 @@ def _partly_changed_names(statement: ast.stmt) -> Iterator[str]:
             if not isinstance(node.ctx, ast.Load):
                 yield from _base_names(node)
         elif isinstance(node, _DEFINES):
-            yield from (
-                name for expression in node.decorator_list for name in _registry_names(expression)
-            )
+            yield from chain.from_iterable(map(_registry_names, node.decorator_list))
         elif isinstance(node, ast.Call):
             yield from _registry_names(node)
             if _name_of(node.func) == "setattr" and node.args:
@@ -288,7 +279,6 @@ def _iter_aliases(statement: ast.stmt) -> Iterator[tuple[str, str]]:
 
 
 def _iter_import_aliases(node: ast.AST) -> Iterator[tuple[str, str]]:
-    """Yields the names that an import creates, each with its package."""
     for name, full in iter_imported_names(node):
         yield name, _PACKAGE + full.split(".")[0]
 
@@ -326,19 +316,13 @@ def _name_of(node: ast.AST) -> str | None:
 
 def _mentioned_names(statements: list[ast.stmt], text: str) -> frozenset[str]:
     """Returns the names and packages that statements use, without the local names of functions."""
-    names = {
-        n.id for statement in statements for n in ast.walk(statement) if isinstance(n, ast.Name)
-    }
+    nodes = [node for statement in statements for node in ast.walk(statement)]
+    names = {node.id for node in nodes if isinstance(node, ast.Name)}
     if any(isinstance(statement, _DEFINES) for statement in statements):
         outside = _outer_names(text)
         names = names if outside is None else names & outside
-    imported = (
-        pair
-        for statement in statements
-        for n in ast.walk(statement)
-        for pair in _iter_import_aliases(n)
-    )
-    return frozenset(names | {package for _, package in imported})
+    packages = {package for node in nodes for _, package in _iter_import_aliases(node)}
+    return frozenset(names | packages)
 
 
 def _outer_names(text: str) -> set[str] | None:

@@ -9,7 +9,7 @@ from grader.errors import visible
 from grader.kinds.attempts import CodeAnswer, CodeKey
 from grader.kinds.hidden import analysis
 from grader.kinds.hidden.compare import format_result
-from grader.kinds.hidden.judging import CaseResults, CaseRun
+from grader.kinds.hidden.judging import CaseResults
 from grader.kinds.hidden.solutions import decode_inputs
 from grader.wire.values import UnknownError, decode_result
 
@@ -42,18 +42,18 @@ def shown_cases(value: CodeAnswer, key: CodeKey) -> tuple[ShownCase, ...]:
     Raises LookupError if the code was run on other cases, and ValueError and PackageError as
     `CodeKey.cases`.
     """
-    return tuple(map(_format_case, CaseResults(value, key).runs))
-
-
-def _format_case(run: CaseRun) -> ShownCase:
-    inputs = decode_inputs(run.case.call)
-    again = " (called again)" if run.case.again else ""
-    return ShownCase(
-        group=run.case.group + again,
-        inputs=", ".join(f"{name}={format_result(value)}" for name, value in inputs.items()),
-        expected=_format_expectation(run.want),
-        result=_format_call_result(run.call),
-        fault=run.fault,
+    return tuple(
+        ShownCase(
+            group=run.case.group + (" (called again)" if run.case.again else ""),
+            inputs=", ".join(
+                f"{name}={format_result(value)}"
+                for name, value in decode_inputs(run.case.call).items()
+            ),
+            expected=_format_expectation(run.want),
+            result=_format_call_result(run.call),
+            fault=run.fault,
+        )
+        for run in CaseResults(value, key).runs
     )
 
 
