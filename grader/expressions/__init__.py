@@ -1,6 +1,6 @@
 """Expressions and texts in problem specs: safe by construction, with units, compiled once."""
 
-from grader.expressions.evaluate import evaluate, holds, names_in
+from grader.expressions.evaluate import Closure, compile_expression, evaluate, holds, names_in
 from grader.expressions.fault import ExpressionError, TextError
 from grader.expressions.functions import FUNCTIONS
 from grader.expressions.texts import fill, text_names

@@ -6,6 +6,7 @@ import math
 import operator
 import sys
 from collections.abc import Callable, Mapping
+from types import MappingProxyType
 
 from grader.expressions.fault import ExpressionError
 from grader.units.quantity import Quantity, Value, describe_dimension, dimension_of
@@ -120,15 +121,17 @@ def _power(a: Value, b: Value) -> Value:
     return result
 
 
-BINARY: Mapping[str, Operator] = {
-    "+": _make_operator("add", operator.add),
-    "-": _make_operator("subtract", operator.sub),
-    "*": _make_operator("multiply", operator.mul),
-    "/": _make_operator("divide", operator.truediv),
-    "//": _make_operator("floor-divide", _floor_divide),
-    "%": _make_operator("take the remainder of", operator.mod),
-    "**": _make_operator("raise to a power", _power),
-}
+BINARY: Mapping[str, Operator] = MappingProxyType(
+    {
+        "+": _make_operator("add", operator.add),
+        "-": _make_operator("subtract", operator.sub),
+        "*": _make_operator("multiply", operator.mul),
+        "/": _make_operator("divide", operator.truediv),
+        "//": _make_operator("floor-divide", _floor_divide),
+        "%": _make_operator("take the remainder of", operator.mod),
+        "**": _make_operator("raise to a power", _power),
+    }
+)
 
 
 def negate(a: Value) -> Value:
@@ -180,19 +183,21 @@ def are_equal(a: object, b: object) -> bool:
 
 
 def contains(a: object, b: object) -> bool:
-    """Returns whether *a* equals an item of *b*. Raises ExpressionError if *b* is not a list."""
-    if not isinstance(b, (tuple, list, range)):
+    """Returns whether *a* equals an item of *b*. Raises ExpressionError if *b* is not a tuple."""
+    if not isinstance(b, tuple):
         raise ExpressionError(f"'in' needs a list such as (1, 2), got {kind_of(b)}")
     return any(are_equal(a, item) for item in b)
 
 
-COMPARISONS: Mapping[str, Callable[[object, object], bool]] = {
-    "<": _make_ordering(operator.lt),
-    "<=": _make_ordering(operator.le),
-    ">": _make_ordering(operator.gt),
-    ">=": _make_ordering(operator.ge),
-    "==": are_equal,
-    "!=": lambda a, b: not are_equal(a, b),
-    "in": contains,
-    "not in": lambda a, b: not contains(a, b),
-}
+COMPARISONS: Mapping[str, Callable[[object, object], bool]] = MappingProxyType(
+    {
+        "<": _make_ordering(operator.lt),
+        "<=": _make_ordering(operator.le),
+        ">": _make_ordering(operator.gt),
+        ">=": _make_ordering(operator.ge),
+        "==": are_equal,
+        "!=": lambda a, b: not are_equal(a, b),
+        "in": contains,
+        "not in": lambda a, b: not contains(a, b),
+    }
+)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
+from types import MappingProxyType
 
 from grader import units
 from grader.expressions.arithmetic import BINARY, kind_of
@@ -102,19 +103,23 @@ def _text_method(name: str) -> Callable[[Value], str]:
 
 
 # The numbers of arguments are those after the value.
-FILTERS: Mapping[str, Function] = {
-    "abs": Function(FUNCTIONS["abs"].call, 0, 0, "x | abs"),
-    "capitalize": Function(_text_method("capitalize"), 0, 0, "x | capitalize"),
-    "int": Function(lambda x: int(_require_plain(x, "int")), 0, 0, "x | int"),
-    "join": Function(_join, 0, 1, 'list | join(", ")'),
-    "lower": Function(_text_method("lower"), 0, 0, "x | lower"),
-    "number": Function(_format_number, 0, 1, "x | number or x | number(digits)"),
-    "percent": Function(_format_percent, 0, 1, "x | percent or x | percent(digits)"),
-    "round": Function(_round, 0, 2, "x | round or x | round(digits)"),
-    "scientific": Function(_format_scientific, 0, 1, "x | scientific or x | scientific(digits)"),
-    "thousands": Function(_format_thousands, 0, 1, "x | thousands or x | thousands(digits)"),
-    "title": Function(_text_method("title"), 0, 0, "x | title"),
-    "trim": Function(_text_method("trim"), 0, 0, "x | trim"),
-    "unit": Function(_format_in_unit, 1, 2, 'x | unit("GB") or x | unit("GB", digits)'),
-    "upper": Function(_text_method("upper"), 0, 0, "x | upper"),
-}
+FILTERS: Mapping[str, Function] = MappingProxyType(
+    {
+        "abs": Function(FUNCTIONS["abs"].call, 0, 0, "x | abs"),
+        "capitalize": Function(_text_method("capitalize"), 0, 0, "x | capitalize"),
+        "int": Function(lambda x: int(_require_plain(x, "int")), 0, 0, "x | int"),
+        "join": Function(_join, 0, 1, 'list | join(", ")'),
+        "lower": Function(_text_method("lower"), 0, 0, "x | lower"),
+        "number": Function(_format_number, 0, 1, "x | number or x | number(digits)"),
+        "percent": Function(_format_percent, 0, 1, "x | percent or x | percent(digits)"),
+        "round": Function(_round, 0, 2, "x | round or x | round(digits)"),
+        "scientific": Function(
+            _format_scientific, 0, 1, "x | scientific or x | scientific(digits)"
+        ),
+        "thousands": Function(_format_thousands, 0, 1, "x | thousands or x | thousands(digits)"),
+        "title": Function(_text_method("title"), 0, 0, "x | title"),
+        "trim": Function(_text_method("trim"), 0, 0, "x | trim"),
+        "unit": Function(_format_in_unit, 1, 2, 'x | unit("GB") or x | unit("GB", digits)'),
+        "upper": Function(_text_method("upper"), 0, 0, "x | upper"),
+    }
+)

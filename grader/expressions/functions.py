@@ -6,6 +6,7 @@ import functools
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
 
 from grader import units
 from grader.expressions.arithmetic import (
@@ -23,7 +24,7 @@ from grader.units.parse import shorten
 from grader.units.quantity import Quantity, Value, dimension_of
 
 Facts = Mapping[str, Mapping[str, Value]]
-NO_FACTS: Facts = {}
+NO_FACTS: Facts = MappingProxyType({})
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,25 +54,42 @@ def _require_plain(value: Value, name: str) -> int | float:
 
 def _require_whole(value: Value, name: str) -> int:
     number = _require_plain(value, name)
-    if number % 1:
-        raise ExpressionError(f"{name}() needs whole numbers, got {units.format_number(number)}")
-    return int(number)
+    if isinstance(number, float):
+        if not number.is_integer():
+            raise ExpressionError(
+                f"{name}() needs whole numbers, got {units.format_number(number)}"
+            )
+        return int(number)
+    return number
 
 
-def _require_same_dimension(values: tuple[Value, ...], name: str) -> tuple[Value, ...]:
-    """Returns *values*. Raises ExpressionError if they are not numbers of the same dimension."""
+def _require_same_dimension(values: tuple[Value, ...], name: str) -> None:
+    """Raises ExpressionError if *values* are not numbers of the same dimension."""
     verb = f"use {name}() on"
     first = dimension_of(require_numeric(values[0], verb))
     for value in values[1:]:
         if dimension_of(require_numeric(value, verb)) != first:
             raise ExpressionError(f"{name}() got {kind_of(values[0])} and {kind_of(value)}")
-    return values
 
 
 def _absolute(x: Value) -> Value:
     number = require_numeric(x, "use abs() on")
     size = number.magnitude if isinstance(number, Quantity) else number
     return -number if size < 0 else number
+
+
+def _smallest(*values: Value) -> Value:
+    _require_same_dimension(values, "min")
+    return min(values)
+
+
+def _largest(*values: Value) -> Value:
+    _require_same_dimension(values, "max")
+    return max(values)
+
+
+def _sum(*values: Value) -> Value:
+    return functools.reduce(BINARY["+"], values)
 
 
 def _clamp(x: Value, low: Value, high: Value) -> Value:
@@ -103,6 +121,10 @@ def _sqrt(x: Value) -> Value:
     if size < 0:
         raise ExpressionError("sqrt() needs a number of at least 0")
     return BINARY["**"](number, 0.5) if isinstance(number, Quantity) else math.sqrt(number)
+
+
+def _exp(x: Value) -> Value:
+    return math.exp(_require_plain(x, "exp"))
 
 
 def _require_positive(x: Value, name: str) -> int | float:
@@ -208,30 +230,32 @@ def find_fact(facts: Facts, item: Value, field: Value) -> Value:
     return facts[str(item)][str(field)]
 
 
-FUNCTIONS: Mapping[str, Function] = {
-    "abs": Function(_absolute, 1, 1, "abs(x)"),
-    "ceil": Function(_ceil, 1, 1, "ceil(x)"),
-    "choice_of": Function(_choice_of, 2, 2, 'choice_of(layout, "tp")'),
-    "clamp": Function(_clamp, 3, 3, "clamp(x, low, high)"),
-    "comb": Function(_comb, 2, 2, "comb(n, k)"),
-    "exp": Function(lambda x: math.exp(_require_plain(x, "exp")), 1, 1, "exp(x)"),
-    "fact": Function(find_fact, 2, 2, 'fact("h100-sxm", "memory_bandwidth")', takes_facts=True),
-    "factorial": Function(_factorial, 1, 1, "factorial(n)"),
-    "floor": Function(_floor, 1, 1, "floor(x)"),
-    "gcd": Function(_gcd, 1, None, "gcd(a, b)"),
-    "lcm": Function(_lcm, 1, None, "lcm(a, b)"),
-    "log": Function(_log, 1, 2, "log(x) or log(x, base)"),
-    "log2": Function(lambda x: math.log2(_require_positive(x, "log2")), 1, 1, "log2(x)"),
-    "log10": Function(lambda x: math.log10(_require_positive(x, "log10")), 1, 1, "log10(x)"),
-    "max": Function(lambda *x: max(_require_same_dimension(x, "max")), 1, None, "max(a, b)"),
-    "min": Function(lambda *x: min(_require_same_dimension(x, "min")), 1, None, "min(a, b)"),
-    "number": Function(_number, 2, 2, 'number(size, "GB")'),
-    "pick": Function(_pick, 3, None, 'pick(key, "a", 1, "b", 2)'),
-    "round": Function(_round, 1, 2, "round(x) or round(x, digits)"),
-    "significant": Function(_significant, 2, 2, "significant(x, digits)"),
-    "sqrt": Function(_sqrt, 1, 1, "sqrt(x)"),
-    "sum": Function(lambda *x: functools.reduce(BINARY["+"], x), 1, None, "sum(a, b)"),
-}
+FUNCTIONS: Mapping[str, Function] = MappingProxyType(
+    {
+        "abs": Function(_absolute, 1, 1, "abs(x)"),
+        "ceil": Function(_ceil, 1, 1, "ceil(x)"),
+        "choice_of": Function(_choice_of, 2, 2, 'choice_of(layout, "tp")'),
+        "clamp": Function(_clamp, 3, 3, "clamp(x, low, high)"),
+        "comb": Function(_comb, 2, 2, "comb(n, k)"),
+        "exp": Function(_exp, 1, 1, "exp(x)"),
+        "fact": Function(find_fact, 2, 2, 'fact("h100-sxm", "memory_bandwidth")', takes_facts=True),
+        "factorial": Function(_factorial, 1, 1, "factorial(n)"),
+        "floor": Function(_floor, 1, 1, "floor(x)"),
+        "gcd": Function(_gcd, 1, None, "gcd(a, b)"),
+        "lcm": Function(_lcm, 1, None, "lcm(a, b)"),
+        "log": Function(_log, 1, 2, "log(x) or log(x, base)"),
+        "log2": Function(lambda x: math.log2(_require_positive(x, "log2")), 1, 1, "log2(x)"),
+        "log10": Function(lambda x: math.log10(_require_positive(x, "log10")), 1, 1, "log10(x)"),
+        "max": Function(_largest, 1, None, "max(a, b)"),
+        "min": Function(_smallest, 1, None, "min(a, b)"),
+        "number": Function(_number, 2, 2, 'number(size, "GB")'),
+        "pick": Function(_pick, 3, None, 'pick(key, "a", 1, "b", 2)'),
+        "round": Function(_round, 1, 2, "round(x) or round(x, digits)"),
+        "significant": Function(_significant, 2, 2, "significant(x, digits)"),
+        "sqrt": Function(_sqrt, 1, 1, "sqrt(x)"),
+        "sum": Function(_sum, 1, None, "sum(a, b)"),
+    }
+)
 
 
 def describe_unknown_name(name: str, scope: Mapping[str, Value]) -> tuple[str, str]:
@@ -258,7 +282,7 @@ def check_call(name: str, count: int) -> Function:
     return function
 
 
-def call_function(function: Function, facts: Facts, *arguments: Value) -> Value:
+def call_function(function: Function, facts: Facts, arguments: list[Value]) -> Value:
     """Returns the result of *function*. Any error in it becomes an ExpressionError."""
     try:
         if function.takes_facts:

@@ -88,12 +88,15 @@ def _check_constant(node: nodes.Const) -> None:
 def _check_for_loop(node: nodes.For) -> None:
     """Raises TextError for a loop over anything but a short list or a range."""
     listed = isinstance(node.iter, (nodes.List, nodes.Tuple))
-    is_range = isinstance(node.iter, nodes.Call) and getattr(node.iter.node, "name", "") == "range"
-    if node.recursive or not (listed or is_range):
+    if node.recursive or not (listed or _is_range(node.iter)):
         fix = "write {% for n in [1, 2, 4] %} or {% for i in range(4) %}"
         raise TextError("a loop needs a list or a range", node.lineno, fix)
     if listed and len(node.iter.items) > MAX_LOOP:  # type: ignore[attr-defined]
         raise TextError(f"a loop can have at most {MAX_LOOP} iterations", node.lineno)
+
+
+def _is_range(node: nodes.Node) -> bool:
+    return isinstance(node, nodes.Call) and getattr(node.node, "name", None) == "range"
 
 
 def _check_call(node: nodes.Call) -> None:

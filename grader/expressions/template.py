@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from functools import lru_cache, partial
-from traceback import walk_tb
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import jinja2
 from jinja2 import meta, nodes
-from jinja2.compiler import operators
 from jinja2.runtime import Context
 from jinja2.sandbox import SandboxedEnvironment
 
@@ -79,40 +78,63 @@ def _limited_range(*bounds: Value) -> range:
     return rounds
 
 
+def _accept_sequences(
+    compare: Callable[[object, object], bool],
+) -> Callable[[object, object], bool]:
+    return lambda a, b: compare(a, tuple(b) if isinstance(b, (list, range)) else b)
+
+
+_OPERATORS = {
+    "eq": COMPARISONS["=="],
+    "ne": COMPARISONS["!="],
+    "lt": COMPARISONS["<"],
+    "lteq": COMPARISONS["<="],
+    "gt": COMPARISONS[">"],
+    "gteq": COMPARISONS[">="],
+    "in": _accept_sequences(COMPARISONS["in"]),
+    "notin": _accept_sequences(COMPARISONS["not in"]),
+}
+
+
+def _call_by_name(name: str, *arguments: Value, facts: Facts) -> Value:
+    return call_function(FUNCTIONS[name], facts, list(arguments))
+
+
+def _constants(names: frozenset[str]) -> dict[str, object]:
+    """Returns those of *names* that mean the same in every scope: units, comparisons, `range`."""
+    constants: dict[str, object] = {
+        n: units.named_units()[n] for n in names & units.named_units().keys()
+    }
+    for name in names:
+        if name.startswith(structure.COMPARED):
+            constants[name] = _OPERATORS[name.removeprefix(structure.COMPARED)]
+    if structure.CALLED + "range" in names:
+        constants[structure.CALLED + "range"] = _limited_range
+    return constants
+
+
 class CompiledText(NamedTuple):
     """A text with expressions, compiled by Jinja2."""
 
     template: jinja2.Template
-    declared: frozenset[str]
-    """The names that it uses, of functions and comparisons as `structure.rewrite` calls them."""
+    names: frozenset[str]
+    """The names that a scope must bind."""
+    constants: Mapping[str, object]
+    functions: tuple[str, ...]
+    """The functions that it calls."""
     lines: Mapping[str, int]
     """The line of each name's first use."""
 
-    @property
-    def names(self) -> frozenset[str]:
-        """The names that a scope must bind."""
-        own = (structure.CALLED, structure.COMPARED)
-        known = units.named_units()
-        return frozenset(n for n in self.declared if n not in known and not n.startswith(own))
-
-    def _value_of(self, name: str, scope: Mapping[str, Value], facts: Facts) -> object:
-        """Returns the unit, the comparison, the function, or the value called *name*."""
-        if name in units.named_units():
-            return units.named_units()[name]
-        if name.startswith(structure.COMPARED):
-            return COMPARISONS[operators[name.removeprefix(structure.COMPARED)]]
-        if name == f"{structure.CALLED}range":
-            return _limited_range
-        if name.startswith(structure.CALLED):
-            return partial(call_function, FUNCTIONS[name.removeprefix(structure.CALLED)], facts)
-        if name not in scope:
-            what, fix = describe_unknown_name(name, scope)
-            raise TextError(what, self.lines.get(name), fix)
-        return scope[name]
-
     def fill(self, scope: Mapping[str, Value], facts: Facts) -> str:
         """Returns the text with values from *scope*. Raises TextError."""
-        variables = {name: self._value_of(name, scope, facts) for name in self.declared}
+        variables = dict(self.constants)
+        for name in self.names:
+            if name not in scope:
+                what, fix = describe_unknown_name(name, scope)
+                raise TextError(what, self.lines.get(name), fix)
+            variables[name] = scope[name]
+        for name in self.functions:
+            variables[structure.CALLED + name] = partial(_call_by_name, name, facts=facts)
         context = self.template.new_context(variables, shared=True)
         try:
             return "".join(_limit_output(self.template.root_render_func(context)))
@@ -129,9 +151,13 @@ class CompiledText(NamedTuple):
 
     def _find_line(self, error: Exception) -> int | None:
         """Returns the template's line that raised *error*; None if no line of it did."""
-        frames = walk_tb(error.__traceback__)
-        lines = [line for frame, line in frames if frame.f_code.co_filename == "<template>"]
-        return self.template.get_corresponding_lineno(lines[-1]) if lines else None
+        line = None
+        trace = error.__traceback__
+        while trace is not None:
+            if trace.tb_frame.f_code.co_filename == "<template>":
+                line = self.template.get_corresponding_lineno(trace.tb_lineno)
+            trace = trace.tb_next
+        return line
 
 
 def _limit_output(pieces: Iterator[str]) -> Iterator[str]:
@@ -162,7 +188,17 @@ def compile_text(text: str) -> CompiledText:
             raise
         raise TextError("the text can't be read", fix="simplify its placeholders") from None
     template = jinja2.Template.from_code(environment, code, {})
-    return CompiledText(template, declared, lines)
+    constants = _constants(declared)
+    called = (n.removeprefix(structure.CALLED) for n in declared if n.startswith(structure.CALLED))
+    return CompiledText(
+        template=template,
+        names=frozenset(
+            n for n in declared - constants.keys() if not n.startswith(structure.CALLED)
+        ),
+        constants=MappingProxyType(constants),
+        functions=tuple(sorted(set(called) - {"range"})),
+        lines=MappingProxyType(lines),
+    )
 
 
 def _syntax_error(error: jinja2.TemplateSyntaxError) -> TextError:

@@ -27,7 +27,10 @@ def fill(text: str, scope: Mapping[str, Value], facts: Facts = NO_FACTS) -> str:
 
 
 def text_names(text: str) -> frozenset[str]:
-    """Returns the names in *text* without units and functions. Raises TextError."""
+    """Returns the names in *text* that a scope must bind, without units and functions.
+
+    Raises TextError for bad syntax.
+    """
     if not _has_placeholders(text):
         return frozenset()
     return _compile(text).names

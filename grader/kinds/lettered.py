@@ -168,11 +168,15 @@ LABELS = ("", r"(?:the )?(?:option|answer|choice)(?: is)?(?: ?[:=] ?| )")
 """Patterns of what may precede a choice."""
 CHOICES = (r"\(? ?{0} ?[).:]?", "{1}", r"\(? ?{0} ?[).:]? ?{1}")
 """Patterns of a choice, for a folded text: its letter, its text, or both."""
+_BARE = re.compile(r"\(? ?([a-z]) ?[).:]?")
 
 
 def find_letter(written: str, choices: Sequence[LabeledChoice]) -> str | None:
     """Returns the letter meant by "B", "b", "(B)", "option B", "B) its text", or its text."""
     line = fold_text(written)
+    bare = _BARE.fullmatch(line)  # the most common form, without patterns to compile
+    if bare and bare[1].upper() in [choice.letter for choice in choices]:
+        return bare[1].upper()
     likely = [choice for choice in choices if _may_mean(line, choice)]
     for label, form, choice in product(LABELS, CHOICES, likely):
         pattern = label + form.format(choice.letter.lower(), re.escape(fold_text(choice.text)))

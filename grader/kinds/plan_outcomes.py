@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
+from operator import itemgetter
 from typing import Literal, NamedTuple
 
 from grader import units
-from grader.expressions import ExpressionError, evaluate, holds
+from grader.expressions import ExpressionError, compile_expression, holds, names_in
 from grader.model import Draw, Expr, Part, Scalar, Share, Text
 from grader.model.spec import Strict
 from grader.units.quantity import Value
@@ -85,15 +86,20 @@ class PlanOutcome(NamedTuple):
 
 
 def iter_outcomes(part: Plan, draw: Draw) -> Iterator[tuple[Chosen, PlanOutcome]]:
-    """Yields every plan and what it leads to."""
+    """Yields every plan and what it leads to.
+
+    An expression is evaluated once for each combination of the choices that it depends on, and a
+    plan's values only when a requirement or the cost needs them.
+    """
+    evaluations = _Evaluations(part, draw)
     for chosen in itertools.product(*part.choose.values()):
         plan = dict(zip(part.choose, chosen, strict=True))
-        yield plan, _find_outcome(plan, part, draw)
+        yield plan, evaluations.outcome(plan)
 
 
 def evaluate_plan(plan: Chosen, part: Plan, draw: Draw) -> PlanOutcome:
     """Returns what *plan* leads to in this variant. Raises ExpressionError."""
-    outcome = _find_outcome(plan, part, draw)
+    outcome = _Evaluations(part, draw).outcome(plan)
     for name in part.values:
         with suppress(ExpressionError):  # of a value that an infeasible plan need not have
             outcome.scope[name]  # so that texts find all names
@@ -103,20 +109,64 @@ def evaluate_plan(plan: Chosen, part: Plan, draw: Draw) -> PlanOutcome:
 class _Scope(dict[str, Value]):
     """The names in scope for one plan; values are computed when an expression asks for them."""
 
-    def __init__(self, plan: Chosen, part: Plan, draw: Draw):
-        super().__init__({**draw.scope, **plan})
-        self._part = part
-        self._draw = draw
+    def __init__(self, evaluations: _Evaluations, plan: Chosen):
+        super().__init__({**evaluations.draw.scope, **plan})
+        self._evaluations = evaluations
+        self._plan = plan
 
     def __missing__(self, name: str) -> Value:
-        self[name] = evaluate(self._part.values[name], self, self._draw.facts)
+        expression = self._evaluations.part.values[name]
+        self[name] = self._evaluations.value(expression, self._plan, self)
         return self[name]
 
 
-def _find_outcome(plan: Chosen, part: Plan, draw: Draw) -> PlanOutcome:
-    scope = _Scope(plan, part, draw)
-    for requirement in part.require:
-        if not holds(requirement.that, scope, draw.facts):
-            return PlanOutcome(scope, requirement, math.nan)
-    score = evaluate((part.gain if part.cost is None else part.cost) or 0, scope, draw.facts)
-    return PlanOutcome(scope, None, units.magnitude(score, part.unit))
+class _Evaluations:
+    """A part's expressions, each evaluated once per combination of the choices it depends on."""
+
+    def __init__(self, part: Plan, draw: Draw):
+        self.part = part
+        self.draw = draw
+        self._values: dict[tuple[object, ...], Value] = {}
+        depends: dict[str, frozenset[str]] = {name: frozenset([name]) for name in part.choose}
+        for name, expression in part.values.items():
+            depends[name] = _choices_in(expression, depends)
+        self._score = (part.gain if part.cost is None else part.cost) or 0
+        conditions = (requirement.that for requirement in part.require)
+        self._compiled = {
+            expression: (compile_expression(expression), self._make_picker(expression, depends))
+            for expression in (*part.values.values(), *conditions, self._score)
+        }
+
+    def outcome(self, plan: Chosen) -> PlanOutcome:
+        """Returns what *plan* leads to."""
+        scope = _Scope(self, plan)
+        for requirement in self.part.require:
+            if not holds(self.value(requirement.that, plan, scope), {}):  # type: ignore[arg-type]
+                return PlanOutcome(scope, requirement, math.nan)
+        value = self.value(self._score, plan, scope)
+        return PlanOutcome(scope, None, units.magnitude(value, self.part.unit))
+
+    def value(self, expression: Expr, plan: Chosen, scope: _Scope) -> Value:
+        """Returns the value of one of the part's expressions. Raises ExpressionError."""
+        run, pick = self._compiled[expression]
+        if pick is None:
+            return run(scope, self.draw.facts)
+        key = (expression, pick(plan))
+        if key not in self._values:
+            self._values[key] = run(scope, self.draw.facts)
+        return self._values[key]
+
+    def _make_picker(
+        self, expression: Expr, depends: Mapping[str, frozenset[str]]
+    ) -> Callable[[Chosen], object] | None:
+        """Returns a function that picks the choices *expression* needs; None if it needs all."""
+        names = sorted(_choices_in(expression, depends))
+        if len(names) == len(self.part.choose):
+            return None
+        return itemgetter(*names) if names else lambda _: None
+
+
+def _choices_in(expression: Expr, depends: Mapping[str, frozenset[str]]) -> frozenset[str]:
+    """Returns the choices that *expression* depends on, directly or through values."""
+    names = names_in(expression) if isinstance(expression, str) else frozenset[str]()
+    return frozenset[str]().union(*(depends.get(name, frozenset()) for name in names))

@@ -42,6 +42,8 @@ def magnitude(value: Value, unit_text: str) -> int | float:
     Plain zero is zero in every unit.
     """
     unit = parse_unit(unit_text)
+    if type(value) is Quantity and value.dimension == unit.dimension:
+        return _convert_from_base(value.magnitude, unit)
     if isinstance(value, (bool, str)):
         noun = "text" if isinstance(value, str) else "a truth value"
         raise DimensionError(f"expected {describe_dimension(unit.dimension)}, got {noun}")
