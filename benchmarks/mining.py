@@ -25,8 +25,8 @@ from typing import Any
 
 from planted import PLANTED, Planted
 
+from grader.analysis.graded_class import WrongNumbers
 from grader.analysis.mining import mine
-from grader.analysis.wrong_numbers import WrongNumbers
 from grader.bank.folders import Bank
 from grader.draw import draw
 from grader.kinds.numeric import NumberPart, NumericKey, evaluate_answer, judge

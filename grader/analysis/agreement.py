@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
 
 import numpy as np
 
+from grader.analysis.arrays import Numbers
 from grader.gradebook import Gradebook
 from grader.model.desk import IndependentMark, PartId
 from grader.model.grouping import group_by_key
@@ -91,42 +90,35 @@ def weighted_kappa(pairs: Sequence[tuple[float, float]]) -> float | None:
     It is 1 minus the mean difference of the two marks of an answer, as a share of the mean
     difference between any mark of one person and any mark of the other.
 
-    >>> weighted_kappa([(0, 0), (1, 1), (2, 2), (2, 1)])
-    0.7142857142857143
+    >>> round(weighted_kappa([(0, 0), (1, 1), (2, 2), (2, 1)]), 4)
+    0.7143
     """
-    observed = math.fsum(abs(x - y) for x, y in pairs) / len(pairs)
-    ones, others = zip(*pairs, strict=True)
-    expected = _mean_distance(ones, others)
-    return 1 - observed / expected if expected > _SAME else None
+    cells, shares = _shares_of_cells(pairs)
+    kappas = _kappas(cells, shares[None, :])
+    return float(kappas[0]) if len(kappas) else None
 
 
-def _mean_distance(ones: Sequence[float], others: Sequence[float]) -> float:
-    """Returns the mean of |x - y| over all x of *ones* and y of *others*.
+def _shares_of_cells(pairs: Sequence[tuple[float, float]]) -> tuple[Numbers, Numbers]:
+    """Returns the different *pairs*, and the share of each among all."""
+    cells = sorted(set(pairs))
+    return np.array(cells), np.array([pairs.count(cell) / len(pairs) for cell in cells])
 
-    That is the area between the two distribution functions, one of each person above the other.
-    """
-    values = sorted({*ones, *others})
-    area = 0.0
-    for low, high in pairwise(values):
-        one = sum(x <= low for x in ones) / len(ones)
-        other = sum(y <= low for y in others) / len(others)
-        area += (high - low) * (one * (1 - other) + other * (1 - one))
-    return area
+
+def _kappas(cells: Numbers, samples: Numbers) -> Numbers:
+    """Returns kappa of each of *samples*, rows of shares of *cells*, for which it is defined."""
+    ones, others = cells.T
+    observed = samples @ np.abs(ones - others)
+    between = np.abs(ones[:, None] - others[None, :])
+    expected = np.einsum("ni,ij,nj->n", samples, between, samples, optimize=True)
+    defined = expected > _SAME
+    return np.asarray(1 - observed[defined] / expected[defined])
 
 
 def _resample(pairs: Sequence[tuple[float, float]]) -> tuple[list[float], list[float]]:
     """Returns kappa and the mean difference of many samples of *pairs*, drawn with replacement."""
-    cells = sorted(set(pairs))
-    shares = np.array([pairs.count(cell) / len(pairs) for cell in cells])
+    cells, shares = _shares_of_cells(pairs)
     draws = np.random.default_rng(0).multinomial(len(pairs), shares, size=_RESAMPLES) / len(pairs)
-    ones = np.array([x for x, _ in cells])
-    others = np.array([y for _, y in cells])
-    observed = draws @ np.abs(ones - others)
-    between = np.abs(ones[:, None] - others[None, :])
-    expected = np.einsum("ni,ij,nj->n", draws, between, draws, optimize=True)
-    defined = expected > _SAME
-    kappas = 1 - observed[defined] / expected[defined]
-    return kappas.tolist(), (draws @ (ones - others)).tolist()
+    return _kappas(cells, draws).tolist(), (draws @ (cells[:, 0] - cells[:, 1])).tolist()
 
 
 def _percentile_interval(values: Sequence[float]) -> ConfidenceInterval | None:

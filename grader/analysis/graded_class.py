@@ -1,17 +1,23 @@
-"""Reads a graded class with the numbers that each student was given."""
+"""Reads a graded class: the numbers that each student was given, and the wrong answers."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
+from grader.analysis.answer_matches import half_unit
 from grader.gradebook import Gradebook
 from grader.grading.sources import release_source, require_release, rows_of
 from grader.kinds import kinds
 from grader.kinds.base import Unreadable
-from grader.model import Key, Paper, Raw
+from grader.kinds.numeric import NumericKey, judge
+from grader.model import Key, Paper, Raw, Verdict
 from grader.model.result import Row, Standing
 from grader.release.papers import Papers, papers_of
+
+WIDEST = 0.05
+"""How far an answer of few digits may be from a value that it stands for, as a share."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,3 +61,33 @@ def iter_graded(book: Gradebook, papers: Papers) -> Iterator[GradedPaper]:
         # Without evidence, a grade can be older than the corrected specs.
         counts = papers if grade.release == papers.counts.id else as_released
         yield GradedPaper(row=row, paper=counts.of(id_), seat=papers.seat(id_))
+
+
+@dataclass(slots=True)
+class WrongNumbers:
+    """The wrong answers of a class to one number, and the keys of all who were asked."""
+
+    keys: list[NumericKey] = field(default_factory=list)
+    students: list[str] = field(default_factory=list)
+    answers: list[float] = field(default_factory=list)
+    at: list[int] = field(default_factory=list)
+    """The index of each wrong answer's key."""
+
+    def add(self, student: str, key: NumericKey, answer: float | None) -> None:
+        """Adds a student; an answer counts only if it is wrong and nothing known explains it."""
+        self.keys.append(key)
+        if answer is None or not math.isfinite(answer) or answer == 0:
+            return
+        if judge(answer, key).verdict is Verdict.INCORRECT and not _is_rounded(answer, key):
+            self.students.append(student)
+            self.answers.append(float(answer))
+            self.at.append(len(self.keys) - 1)
+
+
+def _is_rounded(answer: float, key: NumericKey) -> bool:
+    """Returns whether *answer* is the key or a declared mistake, rounded to too few digits."""
+    if isinstance(key.value, int):
+        return False
+    known = [float(key.value), *(float(center) for _, center, _, _ in key.mistake_ranges)]
+    width = min(half_unit(answer), WIDEST * abs(answer))
+    return any(abs(answer - value) <= width for value in known)

@@ -20,6 +20,7 @@ from grader.analysis import double_edits
 from grader.analysis.answer_matches import half_unit
 from grader.analysis.arrays import Numbers, Truths
 from grader.analysis.edits import edited_expressions
+from grader.analysis.graded_class import WIDEST, WrongNumbers
 from grader.analysis.permutation import poisson_binomial_tail
 from grader.analysis.products import (
     CONSTANTS,
@@ -28,7 +29,6 @@ from grader.analysis.products import (
     NamedQuantity,
     iter_products,
 )
-from grader.analysis.wrong_numbers import WIDEST, WrongNumbers
 from grader.kinds import tolerance
 from grader.kinds.numeric import NumericKey, evaluate_answer
 from grader.units.quantity import ONE, dimension_of

@@ -115,17 +115,14 @@ def _factors(others: Sequence[NamedQuantity]) -> Iterator[CandidateProduct]:
     for quantity in others:
         if quantity.dimension != ONE:
             continue
-        shifted = [CandidateProduct(quantity.text, quantity.values, 1)]
-        if np.all(quantity.values == np.round(quantity.values)):
-            shifted.append(CandidateProduct(f"({quantity.text} - 1)", quantity.values - 1, 2))
-            shifted.append(CandidateProduct(f"({quantity.text} + 1)", quantity.values + 1, 2))
-        for base in shifted:
-            yield CandidateProduct(f" * {base.text}", base.values, base.cost + 1)
-            yield CandidateProduct(f" / {base.text}", 1 / base.values, base.cost + 1)
-        yield CandidateProduct(f" * sqrt({quantity.text})", np.sqrt(quantity.values), 4)
-        yield CandidateProduct(f" / sqrt({quantity.text})", 1 / np.sqrt(quantity.values), 4)
-        yield CandidateProduct(f" * {quantity.text}**2", quantity.values**2, 4)
-        yield CandidateProduct(f" / {quantity.text}**2", quantity.values**-2.0, 4)
+        text, values = quantity.text, quantity.values
+        bases = [(text, values, 2)]
+        if np.all(values == np.round(values)):
+            bases += [(f"({text} - 1)", values - 1, 3), (f"({text} + 1)", values + 1, 3)]
+        bases += [(f"sqrt({text})", np.sqrt(values), 4), (f"{text}**2", values**2, 4)]
+        for base, base_values, cost in bases:
+            yield CandidateProduct(f" * {base}", base_values, cost)
+            yield CandidateProduct(f" / {base}", 1 / base_values, cost)
 
 
 def _multiply(product: CandidateProduct, other: CandidateProduct) -> CandidateProduct:

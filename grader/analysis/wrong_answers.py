@@ -7,9 +7,8 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from grader.analysis.graded_class import as_number, read_answer, read_papers
+from grader.analysis.graded_class import WrongNumbers, as_number, read_answer, read_papers
 from grader.analysis.mining import Idea, mine
-from grader.analysis.wrong_numbers import WrongNumbers
 from grader.gradebook import Gradebook
 from grader.kinds.numeric import NumericKey
 from grader.kinds.table import TableKey

@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from grader.analysis.double_edits import iter_double_edits
+from grader.analysis.graded_class import WrongNumbers
 from grader.analysis.mining import mine
-from grader.analysis.wrong_numbers import WrongNumbers
 from grader.bank.folders import Bank
 from grader.draw import draw
 from grader.kinds.numeric import NumericKey, evaluate_answer, judge
