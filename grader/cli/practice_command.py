@@ -53,14 +53,13 @@ def command(
     from grader.bank.listing import read_heads
 
     try:
-        from grader.web.practice.app import PracticeApp
+        from grader.web.practice.app import OwnerAccess, PracticeApp
         from grader.web.serving import choose_port, serve
     except ModuleNotFoundError as error:
         raise SetupError(
             f"practice needs the package '{error.name}'",
             fix="run `pip install starlette uvicorn`",
         ) from error
-    from grader.web.owner import OwnerAccess
     from grader.web.practice.record import load_progress
     from grader.web.practice.selection import Selection
     from grader.web.practice.session import Practice

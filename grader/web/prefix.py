@@ -65,7 +65,6 @@ class _PrefixedAnswer:
         await self._send({"type": "http.response.body", "body": self._body})
 
     def _add_prefix(self, headers: MutableHeaders) -> None:
-        """Adds the prefix to the address of a redirect and to the paths of cookies."""
         location = headers.get("location", "")
         if location.startswith("/") and not location.startswith("//"):
             headers["location"] = self._prefix + location

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from urllib.parse import parse_qs, urlsplit
 
@@ -13,6 +14,8 @@ from starlette.routing import Route
 
 MAX_BODY = 300_000
 """Maximum bytes of a form."""
+_LONGEST = 50_000
+"""Maximum characters of a field."""
 HEADERS = {
     "Content-Security-Policy": "default-src 'none'; style-src 'self'; script-src 'self'; "
     "img-src 'self' data:; connect-src 'self'; form-action 'self'; "
@@ -23,6 +26,21 @@ HEADERS = {
     "Cross-Origin-Opener-Policy": "same-origin",
     "Cross-Origin-Resource-Policy": "same-origin",
 }
+
+
+@dataclass(frozen=True, slots=True)
+class FormFields:
+    """The fields of a submitted form, by name."""
+
+    values: Mapping[str, Sequence[str]] = field(default_factory=dict)
+
+    def text(self, name: str) -> str:
+        """Returns the field's first value; empty if there is none."""
+        return next(iter(self.values.get(name, ())), "")[:_LONGEST].replace("\r\n", "\n")
+
+    def every(self, name: str) -> tuple[str, ...]:
+        """Returns all values of the field."""
+        return tuple(self.values.get(name, ()))
 
 
 async def receive_fields(request: Request) -> dict[str, list[str]] | Response:

@@ -13,9 +13,8 @@ from grader.kinds import kinds
 from grader.kinds.plan import PlanKey
 from grader.kinds.table import TableKey
 from grader.model import Key
-from grader.web.owner import OwnerAccess
 from grader.web.practice.answers import NONE, form_of
-from grader.web.practice.app import PracticeApp
+from grader.web.practice.app import OwnerAccess, PracticeApp
 from grader.web.practice.question import PracticeQuestion
 from grader.web.practice.selection import Selection
 from grader.web.practice.session import Practice

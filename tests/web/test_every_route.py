@@ -23,8 +23,7 @@ from grader.web.desk.accounts import AccountFile
 from grader.web.desk.app import DeskApp
 from grader.web.desk.hub import Hub, HubService
 from grader.web.desk.sign_in import Accounts
-from grader.web.owner import OwnerAccess
-from grader.web.practice.app import PracticeApp
+from grader.web.practice.app import OwnerAccess, PracticeApp
 from tests.helpers.desk import a_class, a_desk, ask
 from tests.helpers.practice import a_practice
 from tests.helpers.servers import running

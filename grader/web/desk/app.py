@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
 from threading import Lock
 from typing import Any
@@ -22,7 +23,7 @@ from grader.model.desk import PartId
 from grader.web.cookies import SessionCookie
 from grader.web.desk.access import Entrance, Person
 from grader.web.desk.audit import AuditFilter, AuditPages
-from grader.web.desk.calls import DeskCall, Endpoints
+from grader.web.desk.calls import DeskCall, Endpoints, Page
 from grader.web.desk.changes import (
     GradedGroup,
     MarkChangeResult,
@@ -81,20 +82,21 @@ class DeskApp:
             changing=self._changing,
         )
         endpoint, can = endpoints.endpoint, Capability
+        ideas = partial(ideas_page, searches=self._ideas)
         self.asgi = Starlette(
             routes=[
                 *entrance.routes(self._renderer, self._cookie),
                 static_route(bank.templates, _STATIC),
                 get("/", endpoint(self._show_queue, can.READ)),
-                get("/students", endpoint(self._show_students, can.READ)),
+                get("/students", endpoint(self._view("students", student_list), can.READ)),
                 get("/student/{id}", endpoint(self._show_student, can.READ)),
                 get("/student/{id}/{view}", endpoint(self._show_student_view, can.READ)),
                 get("/part/{problem}/{part}", endpoint(self._show_part, can.READ)),
                 get("/here", endpoint(self._report_presence, can.READ)),
-                get("/requests", endpoint(self._show_requests, can.READ)),
+                get("/requests", endpoint(self._view("requests", requests_page), can.READ)),
                 get("/agreement", endpoint(self._show_agreement, can.READ_LOG)),
                 get("/audit", endpoint(self._show_audit, can.READ_LOG)),
-                get("/ideas", endpoint(self._show_ideas, can.SEARCH_IDEAS)),
+                get("/ideas", endpoint(self._view("ideas", ideas), can.SEARCH_IDEAS)),
                 post("/ideas", endpoint(self._search_ideas, can.SEARCH_IDEAS)),
                 post("/grade", endpoint(self._grade_group, can.GRADE)),
                 post("/override", endpoint(self._change_mark, can.CHANGE_MARK)),
@@ -157,8 +159,9 @@ class DeskApp:
     def _show_queue(self, call: DeskCall) -> Response:
         return self._render_page(call, "queue", page=self._desk.queue(call.book, call.person))
 
-    def _show_students(self, call: DeskCall) -> Response:
-        return self._render_page(call, "students", page=student_list(call))
+    def _view(self, name: str, read: Callable[[DeskCall], object]) -> Page:
+        """Returns the page *name*, which shows what *read* returns."""
+        return lambda call: self._render_page(call, name, page=read(call))
 
     def _show_student(self, call: DeskCall) -> Response:
         return self._render_student(call, call.names.find(call.request.path_params["id"]))
@@ -217,24 +220,17 @@ class DeskApp:
         if person.may(Capability.GRADE):
             self._presence.report(person.id, place)
 
-    def _show_requests(self, call: DeskCall) -> Response:
-        return self._render_page(call, "requests", page=requests_page(call))
-
     def _show_agreement(self, call: DeskCall) -> Response:
         from grader.analysis.agreement import agreement_of  # numpy takes a while to import
 
         return self._render_page(call, "agreement", lines=agreement_of(call.book))
 
     def _show_audit(self, call: DeskCall) -> Response:
-        """Shows a page of the audit log, with the filter in the query of the address."""
         query = call.request.query_params
         start = query.get("page", "1")[:6]
         number = int(start) if start.isdecimal() else 1
         page = self._audits.read(call.book, call.names, AuditFilter.from_query(query), number)
         return self._render_page(call, "audit", page=page)
-
-    def _show_ideas(self, call: DeskCall) -> Response:
-        return self._render_page(call, "ideas", page=ideas_page(call, self._ideas))
 
     # Changes
 

@@ -29,7 +29,6 @@ class AuditFilter:
     people: str = ""
     """If not empty, leaves out what the grader did by itself."""
     person: str = ""
-    """Who did it."""
     student: str = ""
     """The student that it is about, as in addresses."""
     part: str = ""
@@ -54,7 +53,6 @@ class AuditPage:
     count: int
     """How many entries the filter leaves, on all pages."""
     number: int
-    """The number of the page, from 1."""
     chosen_filter: AuditFilter
     people: tuple[str, ...]
     """Everybody but the students who did something."""

@@ -38,7 +38,6 @@ class ClassRows:
             return self._source
 
     def _read_changes(self, book: Gradebook) -> Mapping[str, Row]:
-        """Returns all rows, after reading again those whose signatures have changed."""
         before = self._signatures
         now = book.answers.signatures()
         if now is before:

@@ -54,9 +54,7 @@ class AttemptCell:
 
     mark: Mark | None
     new_answer: bool = False
-    """Whether the answer differs from that of the attempt before."""
     new_points: bool = False
-    """Whether the points differ from those of the attempt before."""
     diff: str = ""
     """What changed in the code since the attempt before, as a unified diff."""
 
@@ -68,9 +66,7 @@ class AttemptsPage:
     student: str
     attempts: tuple[ShownAttempt, ...]
     omitted_count: int
-    """How many older attempts are not shown."""
     has_policy: bool
-    """Whether a course has policies for the set."""
     lines: tuple[tuple[str, tuple[AttemptCell, ...]], ...]
     """For each answer's variable: a cell for each attempt."""
     template: str = "attempts"
@@ -139,7 +135,6 @@ def _score_of(marks: Iterable[Mark]) -> float | None:
 
 
 def _code_by_answer(book: Gradebook, sha256: str) -> dict[str, str]:
-    """Returns the code of the code parts in one file, by the answer's variable."""
     evidence = book.find_evidence(sha256)
     raws = {name: answer.raw for name, answer in evidence.answers.items()} if evidence else {}
     return {name: str(raw["source"]) for name, raw in raws.items() if raw and "source" in raw}

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from grader.errors import SetupError
 from grader.model.desk import Choice, PartId, RubricItem
 from grader.text.words import points as worth
+from grader.web.safety import FormFields
 
 _LONGEST = 10_000
 """Maximum characters of a text."""
@@ -27,19 +27,14 @@ class PageState:
     """The state of the answer and of the grader's own mark."""
 
 
-@dataclass(frozen=True, slots=True)
-class Form:
-    """The fields of a submitted form."""
+class Form(FormFields):
+    """The fields of a submitted form of the desk."""
 
-    fields: Mapping[str, list[str]] = field(default_factory=dict)
+    __slots__ = ()
 
     def text(self, name: str) -> str:
         """Returns the field's text without spaces around it; empty if there is none."""
-        return self.fields.get(name, [""])[0].strip()[:_LONGEST].replace("\r\n", "\n")
-
-    def values_of(self, name: str) -> list[str]:
-        """Returns all values of the field."""
-        return self.fields.get(name, [])
+        return FormFields.text(self, name).strip()[:_LONGEST]
 
     def number(self, name: str) -> int:
         """Returns the field's whole number; 0 if there is none."""
@@ -48,7 +43,7 @@ class Form:
     def page_states(self) -> dict[str, PageState]:
         """Returns what the page showed of each answer that the form is about, by student as in
         addresses."""
-        rows = (value.rsplit(":", 3) for value in self.values_of("answer"))
+        rows = (value.rsplit(":", 3) for value in self.every("answer"))
         return {
             row[0]: PageState(
                 decision=_parse_count(row[1]), mark=_parse_count(row[2]), state=row[3]
@@ -69,7 +64,7 @@ def choice_of(form: Form, max_points: float) -> Choice:
     """
     quick = form.text("quick")
     points = _parse_points(quick or form.text("points"), "points", 0.0, max_points)
-    numbers = {_parse_count(text) for text in form.values_of("item")} - {0}
+    numbers = {_parse_count(text) for text in form.every("item")} - {0}
     items = () if quick else tuple(sorted(numbers))
     comment, second = form.text("comment"), bool(form.text("second_opinion"))
     if points is None and not items:

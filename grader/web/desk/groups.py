@@ -16,6 +16,9 @@ _ENDS = " .,;:!?\"'`()[]"
 _MOST_COMPARED = 400
 """Most groups that are put in order of similarity; more are sorted by text."""
 
+_Answered = tuple[PartAnswer, Decision | None, tuple[IndependentMark, ...]]
+"""An answer with its decision, and with the independent marks that the reader may see."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AnswerGroup:
@@ -24,10 +27,8 @@ class AnswerGroup:
     text: str
     """The answer as one of the students wrote it."""
     key: str
-    """A digest of the normalized text."""
     answers: tuple[PartAnswer, ...]
     decisions: tuple[Decision | None, ...]
-    """The decision about each answer, in the same order."""
     marks: tuple[tuple[IndependentMark, ...], ...] = ()
     """The independent marks of each answer that the reader may see, in the same order."""
 
@@ -80,8 +81,7 @@ def group_answers(
     Answers of a group have equal texts, marks of the grader, decisions, and *marks*, so that one
     decision fits all of them.
     """
-    answers_by_key: dict[tuple[str, *tuple[object, ...]], list[PartAnswer]] = {}
-    marks_by_key: dict[tuple[str, *tuple[object, ...]], list[tuple[IndependentMark, ...]]] = {}
+    by_key: dict[tuple[str, *tuple[object, ...]], list[_Answered]] = {}
     for answer in answers:
         decision = decisions.get((answer.student, answer.name))
         state = (decision.choice, decision.points) if decision else None
@@ -91,19 +91,17 @@ def group_answers(
         mine = marks.get((answer.student, answer.name, digest), ())
         mark_contents = tuple((one.by, one.choice, one.points) for one in mine)
         key = text, mark, state, mark_contents
-        answers_by_key.setdefault(key, []).append(answer)
-        marks_by_key.setdefault(key, []).append(mine)
-    groups = [
-        AnswerGroup(
-            text=mine[0].answer,
-            key=_digest(key[0]),
-            answers=tuple(mine),
-            decisions=tuple(decisions.get((one.student, one.name)) for one in mine),
-            marks=tuple(marks_by_key[key]),
-        )
-        for key, mine in answers_by_key.items()
-    ]
-    return tuple(sort_by_similarity(groups, [key[0] for key in answers_by_key]))
+        by_key.setdefault(key, []).append((answer, decision, mine))
+    groups = [make_group(_digest(key[0]), entries) for key, entries in by_key.items()]
+    return tuple(sort_by_similarity(groups, [key[0] for key in by_key]))
+
+
+def make_group(key: str, entries: Sequence[_Answered]) -> AnswerGroup:
+    """Returns the group of answers with the digest *key*, from answers, decisions, and marks."""
+    answers, decisions, marks = zip(*entries, strict=True)
+    return AnswerGroup(
+        text=answers[0].answer, key=key, answers=answers, decisions=decisions, marks=marks
+    )
 
 
 def sort_by_similarity(groups: Sequence[AnswerGroup], texts: Sequence[str]) -> list[AnswerGroup]:
@@ -122,8 +120,7 @@ def sort_by_similarity(groups: Sequence[AnswerGroup], texts: Sequence[str]) -> l
 @lru_cache(maxsize=128)
 def _similarity_order(texts: tuple[str, ...]) -> tuple[int, ...]:
     """Returns the positions of *texts*, from the first to the one most like it, and so on."""
-    bits: dict[str, int] = {}
-    sets = [_bit_set(text.split(), bits) for text in texts]
+    sets = [frozenset(text.split()) for text in texts]
     remaining, order = list(range(1, len(texts))), [0] if texts else []
     while remaining:
         last = sets[order[-1]]
@@ -133,14 +130,7 @@ def _similarity_order(texts: tuple[str, ...]) -> tuple[int, ...]:
     return tuple(order)
 
 
-def _bit_set(words: Iterable[str], bits: dict[str, int]) -> int:
-    """Returns the set of *words* as an integer; *bits* maps words to bits, and gets new ones."""
-    bit_set = 0
-    for word in words:
-        bit_set |= 1 << bits.setdefault(word, len(bits))
-    return bit_set
-
-
-def _jaccard(one: int, other: int) -> float:
-    both = (one | other).bit_count()
-    return (one & other).bit_count() / both if both else 1.0
+def _jaccard(one: frozenset[str], other: frozenset[str]) -> float:
+    shared = len(one & other)
+    both = len(one) + len(other) - shared
+    return shared / both if both else 1.0

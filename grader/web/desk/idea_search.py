@@ -43,9 +43,7 @@ class Search:
     signature: str
     """The signature of the grades when the search began."""
     fewest: int
-    """Minimum number of students that an idea must explain."""
     at: str
-    """When it began."""
     running: bool = True
     searched: int = 0
     count: int = 0

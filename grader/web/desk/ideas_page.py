@@ -24,7 +24,6 @@ class IdeasPage:
     rows: Mapping[str, Row] = field(default_factory=dict)
     """The students that the reader may see, for examples."""
     least: int = LEAST
-    """The smallest minimum number of students to choose."""
 
     @property
     def parts(self) -> list[Mapping[str, Any]]:

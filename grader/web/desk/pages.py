@@ -92,7 +92,6 @@ class QueuePage:
     open_counts: Mapping[PartId, OpenCounts]
     """What waits for the reader, by part; empty if everything waits for everybody."""
     is_divided: bool
-    """Whether answers are assigned to people."""
     unknown_parts: tuple[str, ...]
     """Parts in the course file that nobody was asked."""
     opinions: tuple[Decision, ...]
@@ -100,7 +99,6 @@ class QueuePage:
     outdated_decisions: tuple[Decision, ...]
     """Decisions about answers whose automatic grade has changed since."""
     requests: int
-    """How many regrade requests are open."""
     students: int
     refused: int
     """How many students have a notebook that can't be read, and no decision about it."""

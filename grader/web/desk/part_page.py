@@ -20,7 +20,7 @@ from grader.model.desk import (
 from grader.report.part_lines import PartLine
 from grader.report.summary import summarize_part
 from grader.web.desk.calls import DeskCall
-from grader.web.desk.groups import AnswerGroup, answer_key, group_answers
+from grader.web.desk.groups import AnswerGroup, answer_key, group_answers, make_group
 from grader.web.desk.pages import Names
 from grader.web.desk.roles import Capability
 from grader.web.desk.sessions import Person
@@ -57,7 +57,6 @@ class PartPage:
     settles: bool
     """Whether the reader may decide what two others graded."""
     entry: Choice | None
-    """What the form contains."""
     statistics: PartLine | None
     """The numbers of the part over the students whom the reader may see."""
 
@@ -182,21 +181,15 @@ def _unsaved_group(
 ) -> tuple[int, AnswerGroup]:
     """Returns the place of the first group with *unsaved* students, and their equal answers."""
     entries = [
-        (at, group.key, answer, group.decisions[place], group.marks[place])
+        (at, group.key, entry)
         for at, group in enumerate(groups)
-        for place, answer in enumerate(group.answers)
-        if answer.student in unsaved
+        for entry in zip(group.answers, group.decisions, group.marks, strict=True)
+        if entry[0].student in unsaved
     ]
     if not entries:
         return 0, groups[0]
-    equal_entries = [entry for entry in entries if entry[1] == entries[0][1]]
-    return entries[0][0], AnswerGroup(
-        text=entries[0][2].answer,
-        key=entries[0][1],
-        answers=tuple(entry[2] for entry in equal_entries),
-        decisions=tuple(entry[3] for entry in equal_entries),
-        marks=tuple(entry[4] for entry in equal_entries),
-    )
+    at, key, _ = entries[0]
+    return at, make_group(key, [entry for _, of, entry in entries if of == key])
 
 
 def _initial_choice(group: AnswerGroup) -> Choice | None:

@@ -30,7 +30,6 @@ class OpenRequest:
     mark: Mark | None
     """The grader's own mark; None if the student's grade no longer has it."""
     current_mark: Mark | None
-    """The mark that counts."""
     decision: Decision | None
     """The decision that counts; None if there is none."""
 
@@ -59,9 +58,7 @@ class RequestsPage:
     waiting: tuple[OpenRequest, ...]
     """The first open requests, oldest first."""
     open_count: int
-    """How many are open."""
     answered_requests: tuple[RegradeRequest, ...]
-    """The newest first."""
 
 
 def _requests_of(call: DeskCall) -> list[RegradeRequest]:
@@ -105,7 +102,7 @@ def _with_marks(book: Gradebook, requests: list[RegradeRequest]) -> Iterator[Ope
 
 def change_requests(call: DeskCall) -> None:
     """Stores new requests if the form has the text of a file or an issue; else an answer to one."""
-    if call.form.values_of("content"):
+    if call.form.every("content"):
         _store_pasted_requests(call.book, call.form)
     else:
         _answer_request(call)
@@ -178,7 +175,7 @@ def _store_pasted_requests(book: Gradebook, form: Form) -> None:
 
     Raises GraderError or SpecErrors.
     """
-    text = form.values_of("content")[0]
+    text = form.every("content")[0]
     if not text.strip():
         raise SetupError("there is no text", fix="go back, and paste a file or an issue")
     if len(text) > MAX_BYTES:

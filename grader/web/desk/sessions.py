@@ -27,7 +27,6 @@ class Person:
     sections: tuple[str, ...] = ()
     """The sections that the person may see; all if empty."""
     wants_names: bool = False
-    """Whether the person asked to see names although grading is anonymous."""
 
     def may(self, capability: Capability) -> bool:
         """Returns whether the person may do this."""

@@ -143,7 +143,7 @@ class _Pages:
         account = f"account {id_}"
         if late := self._count_attempt(request, {account: _OF_ACCOUNT}):
             return late
-        password = form.values_of("password")[0] if form.values_of("password") else ""
+        password = next(iter(form.every("password")), "")
         is_right = await run_sync(self.file.accepts, id_, password, limiter=self.hashing)
         if not is_right or id_ not in self.staff():
             log.warning("failed sign-in from %s", _address_of(request))
@@ -164,7 +164,7 @@ class _Pages:
         show = functools.partial(self._page, "invitation", id=id_, token=token, shortest=SHORTEST)
         if request.method != "POST":
             return show(problem=None)
-        first, again = ((form.values_of(name) or [""])[0] for name in ("password", "again"))
+        first, again = (next(iter(form.every(name)), "") for name in ("password", "again"))
         try:
             if first != again:
                 raise SetupError("the two passwords differ", fix="type the same one twice")

@@ -28,9 +28,7 @@ class ShownCell:
     type: str
     source: str
     output: str = ""
-    """What it printed."""
     trouble: str = ""
-    """Why it did not finish."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,7 +47,6 @@ class StudentPage:
     engine_points: Mapping[str, float | None]
     """The grader's own points, by the answer's variable."""
     states: Mapping[str, str]
-    """The state of each answer, by its variable."""
     new_answers: frozenset[str]
     """The variables of answers that are not those that a person decided about."""
     marks: tuple[IndependentMark, ...]
@@ -57,7 +54,6 @@ class StudentPage:
     attempts: int
     cells: tuple[ShownCell, ...] = ()
     missing_notebook: str = ""
-    """Why the notebook can't be shown."""
 
     def cell_of(self, name: str) -> int | None:
         """Returns the number of the last cell that defines *name*; None if none does."""

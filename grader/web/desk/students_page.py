@@ -43,7 +43,6 @@ class StudentList:
 
     rows: tuple[Row, ...]
     every: int
-    """How many students the reader may see."""
     sections: tuple[str, ...]
     standings: tuple[str, ...]
     chosen_filter: ListFilter

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Sized
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sized
 from typing import Any, NamedTuple
 
 from grader.kinds import lettered
@@ -16,27 +15,11 @@ from grader.kinds.plan import PlanKey
 from grader.kinds.table import TableKey
 from grader.kinds.true_false import TrueFalseKey
 from grader.model import Key, Raw
+from grader.web.safety import FormFields
 from grader.wire import encoding
 
 NONE = "none"
 """The value of the box that says that no option is right."""
-LONGEST = 50_000
-"""Maximum characters of a field."""
-
-
-@dataclass(frozen=True, slots=True)
-class FormFields:
-    """The fields of a submitted form, by name."""
-
-    values: Mapping[str, Sequence[str]] = field(default_factory=dict)
-
-    def text(self, name: str) -> str:
-        """Returns the field's first value; empty if there is none."""
-        return next(iter(self.values.get(name, ())), "")[:LONGEST].replace("\r\n", "\n")
-
-    def every(self, name: str) -> tuple[str, ...]:
-        """Returns all values of the field."""
-        return tuple(self.values.get(name, ()))
 
 
 class _AnswerForm(NamedTuple):

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import hmac
 import logging
 import math
+import secrets
 from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
 from functools import partial
 from threading import Lock
 
@@ -19,13 +22,19 @@ from starlette.routing import Route
 from grader.errors import GraderError, SetupError
 from grader.runtime.sandbox import choose
 from grader.web.cookies import SessionCookie
-from grader.web.owner import OwnerAccess
-from grader.web.practice.answers import FormFields
 from grader.web.practice.selection import Selection
 from grader.web.practice.session import Practice
 from grader.web.practice.spacing import LEVELS
 from grader.web.practice.views import PracticeRenderer, part_views
-from grader.web.safety import HEADERS, not_found, plain, receive_fields, redirect, static_route
+from grader.web.safety import (
+    HEADERS,
+    FormFields,
+    not_found,
+    plain,
+    receive_fields,
+    redirect,
+    static_route,
+)
 from grader.web.serving import LOOPBACK
 
 log = logging.getLogger("grader.practice")
@@ -38,6 +47,31 @@ _HEADERS = {
     _POLICY: HEADERS[_POLICY].replace("style-src 'self'", "style-src 'self' 'unsafe-inline'"),
 }
 _Page = Callable[[FormFields, str], Response]
+
+
+@dataclass(slots=True)
+class OwnerAccess:
+    """A link with a token, and the sessions of the browsers that opened it. They end with the
+    process."""
+
+    token: str = field(default_factory=lambda: secrets.token_urlsafe(24))
+    _form_tokens: dict[str, str] = field(default_factory=dict)
+
+    def enter(self, token: str) -> str | None:
+        """Returns the id of a new session; None if *token* is not the link's."""
+        if not hmac.compare_digest(self.token.encode(), token.encode()):
+            return None
+        id_ = secrets.token_urlsafe(32)
+        self._form_tokens[id_] = secrets.token_urlsafe(32)
+        return id_
+
+    def form_token(self, id_: str | None) -> str | None:
+        """Returns what every form of the session sends back; None if there is no such session."""
+        return self._form_tokens.get(id_ or "")
+
+    def accepts(self, form_token: str, sent: str) -> bool:
+        """Returns whether a form that sent *sent* comes from a page with *form_token*."""
+        return hmac.compare_digest(form_token.encode(), sent.encode())
 
 
 class PracticeApp:
@@ -115,7 +149,6 @@ class PracticeApp:
     # Pages
 
     def _show_choices(self, _fields: FormFields, token: str) -> Response:
-        """Shows the form that chooses what to practice."""
         heads, bank = self._practice.heads, self._practice.bank
         present = {head.family for head in heads}
         families = {name: title for name, title in bank.families.items() if name in present}
@@ -141,7 +174,6 @@ class PracticeApp:
     # Changes
 
     def _start_practice(self, fields: FormFields, _token: str) -> Response:
-        """Starts with the problems that the form chooses."""
         self._practice.start(
             Selection(
                 name=fields.text("wanted").strip() or fields.text("set"),

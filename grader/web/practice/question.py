@@ -35,7 +35,8 @@ from grader.notebook import Cell, write
 from grader.notebook.render import cell_id, given_values, metadata
 from grader.release.rendering import Preview, preview
 from grader.runtime.execute import execute
-from grader.web.practice.answers import NONE, FormFields, answer_of, form_of, missing_fields
+from grader.web.practice.answers import NONE, answer_of, form_of, missing_fields
+from grader.web.safety import FormFields
 
 _SECONDS = 60.0
 """Time limit for all code of a question."""
@@ -72,7 +73,6 @@ class MarkedQuestion:
     marks: Mapping[str, Mark]
     """By the name of the answer."""
     examples: Mapping[str, tuple[ExampleResult, ...]]
-    """The results of the visible examples of code."""
     unfinished_answers: Mapping[str, str]
     """What is missing in answers of which some fields are filled in."""
 

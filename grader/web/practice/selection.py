@@ -19,7 +19,6 @@ class Selection:
     """What the student chose; empty fields allow everything."""
 
     name: str = ""
-    """The id of a problem or a set."""
     family: str = ""
     level: str = ""
     concept: str = ""

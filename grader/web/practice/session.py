@@ -10,11 +10,11 @@ from pathlib import Path
 from grader.bank.folders import Bank
 from grader.bank.heads import Head
 from grader.errors import SetupError
-from grader.web.practice.answers import FormFields
 from grader.web.practice.question import MarkedQuestion, PracticeQuestion, ask, criteria, mark
 from grader.web.practice.record import save_progress
 from grader.web.practice.selection import Selection, select
 from grader.web.practice.spacing import Progress, next_problem
+from grader.web.safety import FormFields
 
 _VARIANTS = 1_000_000
 
@@ -34,12 +34,10 @@ class Practice:
     dice: random.Random = field(default_factory=random.SystemRandom)
     selection: Selection = field(default_factory=Selection)
     pool: tuple[Head, ...] = ()
-    """The problems to draw from."""
     minutes_spent: float = 0.0
     """Minutes of the questions answered since the start, as the bank states them."""
     question: PracticeQuestion | None = None
     fields: FormFields = field(default_factory=FormFields)
-    """What the student entered last."""
     problems_with: dict[str, str] = field(default_factory=dict)
     """Why answers could not be read, by name."""
     result: MarkedQuestion | None = None

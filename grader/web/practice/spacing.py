@@ -31,11 +31,9 @@ class Progress:
     """What was practiced, without the answers."""
 
     answer_count: int = 0
-    """The number of questions answered so far."""
     level: int = 0
     """The index in LEVELS of the next new problem."""
     boxes: Mapping[str, Box] = field(default_factory=dict)
-    """By problem."""
 
     def record(self, problem: str, share: float) -> Progress:
         """Returns the progress after an answer that earned *share* of the points.

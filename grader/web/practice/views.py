@@ -32,7 +32,6 @@ class PartView:
     letter: str
     """Empty if it is the only part."""
     form: str
-    """The name of its input."""
     kind: str
     ask: str
     """Markdown."""
@@ -46,7 +45,6 @@ class PartView:
     examples: str
     """The source of the visible examples of code; empty if there are none."""
     error: str
-    """Why the last answer can't be read."""
     mark: Mark | None
     example_results: Sequence[ExampleResult]
     accepted_answer: str

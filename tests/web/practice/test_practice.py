@@ -14,9 +14,10 @@ from grader.kinds import kinds
 from grader.kinds.answers import explain_part
 from grader.model import Verdict
 from grader.notebook.render.answer_cells import code_cell
-from grader.web.practice.answers import NONE, FormFields, form_of
+from grader.web.practice.answers import NONE, form_of
 from grader.web.practice.question import criteria
 from grader.web.practice.record import load_progress
+from grader.web.safety import FormFields
 from tests.helpers.commands import fails
 from tests.helpers.desk import Reader, signed_in
 from tests.helpers.desk import form_of as form_in
