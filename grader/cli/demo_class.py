@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from grader.draw import paper
 from grader.files import write_atomic
 from grader.kinds import kinds
 from grader.model import Paper, Raw, Release, Student
@@ -63,16 +64,13 @@ class AnswerSheet:
 Habit = Callable[[AnswerSheet], bytes]
 
 
-def submissions(release: Release, templates: tuple[Path, ...]) -> list[tuple[str, str, bytes]]:
-    """Returns the file name, a description, and the bytes of every made-up submission.
+def write_submissions(release: Release, templates: tuple[Path, ...], folder: Path) -> int:
+    """Writes a submission of every student to *folder*, and one from an unknown person.
 
-    They are the same in each call.
+    They are the same in each call. Returns the number of submissions by students.
     """
-    from grader.draw import paper
-
-    handed_in = []
     for number, student in enumerate(release.students.values()):
-        name, habit = HABITS[number % len(HABITS)]
+        _, habit = HABITS[number % len(HABITS)]
         student_paper = paper(release, student)
         sheet = AnswerSheet(
             paper=student_paper,
@@ -81,20 +79,11 @@ def submissions(release: Release, templates: tuple[Path, ...]) -> list[tuple[str
             templates=templates,
             dice=random.Random(number),  # noqa: S311 - a demonstration, no secret
         )
-        handed_in.append((f"{student.id}.ipynb", name, habit(sheet)))
-    return handed_in
-
-
-def write_submissions(release: Release, templates: tuple[Path, ...], folder: Path) -> int:
-    """Writes the submissions to *folder*, and another one from an unknown person.
-
-    Returns the number of submissions by students.
-    """
-    handed_in = submissions(release, templates)
-    for name, _, data in handed_in:
-        write_atomic(folder / name, data)
-    write_atomic(folder / "stranger.ipynb", handed_in[0][2])
-    return len(handed_in)
+        data = habit(sheet)
+        write_atomic(folder / f"{student.id}.ipynb", data)
+        if number == 0:
+            write_atomic(folder / "stranger.ipynb", data)
+    return len(release.students)
 
 
 def _mistake_sources(paper: Paper) -> dict[str, list[str]]:

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import click
 
+from grader.bank.listing import read_heads
 from grader.cli.options import BANKS, PORT, SANDBOX, open_bank
 from grader.cli.parameters import FILE, argument, option, subcommand
 from grader.errors import SetupError
@@ -50,8 +51,6 @@ def command(
     Prints a link. Problems that you miss return soon, with other numbers; problems that you solve
     return later. To save your progress, use --progress or the button on the page.
     """
-    from grader.bank.listing import read_heads
-
     try:
         from grader.web.practice.app import OwnerAccess, PracticeApp
         from grader.web.serving import choose_port, serve
@@ -60,10 +59,9 @@ def command(
             f"practice needs the package '{error.name}'",
             fix="run `pip install starlette uvicorn`",
         ) from error
-    from grader.web.practice.record import load_progress
     from grader.web.practice.selection import Selection
     from grader.web.practice.session import Practice
-    from grader.web.practice.spacing import Progress
+    from grader.web.practice.spacing import Progress, load_progress
 
     bank = open_bank(banks)
     heads, _ = read_heads(bank)

@@ -32,23 +32,25 @@ class ClassRows:
     def source(self, book: Gradebook) -> ResultSource:
         """Returns the origin of the results in *book*."""
         with self._lock:
-            now = book.answers.general_signature()
-            if self._source is None or self._general != now:
-                self._source, self._general = source_of(book), now
-            return self._source
+            return self._read_source(book, book.answers.general_signature())
+
+    def _read_source(self, book: Gradebook, general: int) -> ResultSource:
+        if self._source is None or self._general != general:
+            self._source, self._general = source_of(book), general
+        return self._source
 
     def _read_changes(self, book: Gradebook) -> Mapping[str, Row]:
         before = self._signatures
         now = book.answers.signatures()
         if now is before:
             return self._rows
-        if before is None or self._source is None or before.general != now.general:
-            self._source, self._general = source_of(book), now.general
-            self._rows = {row.student.id: row for row in rows_of(book, self._source)}
+        source = self._read_source(book, now.general)
+        if before is None or before.general != now.general:
+            self._rows = {row.student.id: row for row in rows_of(book, source)}
         elif before.students != now.students:
             students = before.students.keys() | now.students.keys()
             changed = {s for s in students if before.students.get(s) != now.students.get(s)}
-            new_rows = rows_of(book, self._source, only=changed)
+            new_rows = rows_of(book, source, only=changed)
             self._rows = self._rows | {row.student.id: row for row in new_rows}
         self._signatures = now
         return self._rows

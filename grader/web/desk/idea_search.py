@@ -108,7 +108,8 @@ class IdeaSearch:
                     report["parts"] = tuple(report["parts"])
                 search = self._search = replace(search, **report)
                 if not search.running and not search.error:
-                    _store_search(self._results, search)
+                    data = json.dumps({**asdict(search), "version": _VERSION})
+                    write_atomic(self._results / FILE, data.encode(), private=True)
         except GraderError as failure:
             log.error("%s", failure)
         finally:
@@ -118,11 +119,6 @@ class IdeaSearch:
                     log.error("the search for wrong ideas ended with status %s", status)
                 error = "it stopped before its end; for details, see the terminal"
                 self._search = replace(search, running=False, error=error)
-
-
-def _store_search(results: Path, search: Search) -> None:
-    data = {**asdict(search), "version": _VERSION}
-    write_atomic(results / FILE, json.dumps(data).encode(), private=True)
 
 
 def _load_search(results: Path) -> Search | None:

@@ -20,8 +20,7 @@ from grader.model.result import Row
 from grader.web.desk.class_rows import ClassRows, StudentCache
 from grader.web.desk.masking import Mask
 from grader.web.desk.sessions import Person
-from grader.web.desk.shares import Shares
-from grader.web.desk.work import OpenCounts, OpenWork
+from grader.web.desk.shares import OpenCounts, OpenWork, Shares
 
 _PSEUDONYMS = "pseudonyms"
 """The gradebook's key for the secret that pseudonyms are made with."""

@@ -11,9 +11,8 @@ from grader.bank.folders import Bank
 from grader.bank.heads import Head
 from grader.errors import SetupError
 from grader.web.practice.question import MarkedQuestion, PracticeQuestion, ask, criteria, mark
-from grader.web.practice.record import save_progress
 from grader.web.practice.selection import Selection, select
-from grader.web.practice.spacing import Progress, next_problem
+from grader.web.practice.spacing import Progress, next_problem, save_progress
 from grader.web.safety import FormFields
 
 _VARIANTS = 1_000_000

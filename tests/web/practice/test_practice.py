@@ -16,7 +16,7 @@ from grader.model import Verdict
 from grader.notebook.render.answer_cells import code_cell
 from grader.web.practice.answers import NONE, form_of
 from grader.web.practice.question import criteria
-from grader.web.practice.record import load_progress
+from grader.web.practice.spacing import load_progress
 from grader.web.safety import FormFields
 from tests.helpers.commands import fails
 from tests.helpers.desk import Reader, signed_in
