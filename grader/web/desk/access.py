@@ -13,10 +13,9 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from grader.model.course import Role, StaffMember
-from grader.web.cookies import SessionCookie
 from grader.web.desk.rendering import DeskRenderer
 from grader.web.desk.sessions import DeskSession, Person, Sessions, person_of
-from grader.web.safety import plain, redirect
+from grader.web.safety import SessionCookie, plain, redirect
 
 __all__ = ["AccessLinks", "DeskSession", "Entrance", "Person", "StaffAccess", "one_person"]
 

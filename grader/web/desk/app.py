@@ -20,7 +20,6 @@ from grader.gradebook import Gradebook
 from grader.grading.course_policy import zone_of
 from grader.grading.results import write_results
 from grader.model.desk import PartId
-from grader.web.cookies import SessionCookie
 from grader.web.desk.access import Entrance, Person
 from grader.web.desk.audit import AuditFilter, AuditPages
 from grader.web.desk.calls import DeskCall, Endpoints, Page
@@ -39,10 +38,17 @@ from grader.web.desk.part_page import part_page
 from grader.web.desk.presence import OpenPage, Presence
 from grader.web.desk.rendering import DeskRenderer
 from grader.web.desk.requests import change_requests, requests_page
-from grader.web.desk.roles import Capability
+from grader.web.desk.sessions import Capability
 from grader.web.desk.student_page import student_page
 from grader.web.desk.students_page import student_list
-from grader.web.safety import HEADERS, is_own_address, not_found, redirect, static_route
+from grader.web.safety import (
+    HEADERS,
+    SessionCookie,
+    is_own_address,
+    not_found,
+    redirect,
+    static_route,
+)
 
 _STATIC = {"style.css": "report", "desk.css": "desk", "desk.js": "desk"}
 

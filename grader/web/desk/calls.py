@@ -15,13 +15,11 @@ from starlette.responses import Response
 
 from grader.errors import GraderError, SetupError
 from grader.gradebook import Gradebook
-from grader.web.cookies import SessionCookie
 from grader.web.desk.access import Entrance
 from grader.web.desk.forms import Form
 from grader.web.desk.pages import Desk, Names
-from grader.web.desk.roles import Capability
-from grader.web.desk.sessions import DeskSession, Person
-from grader.web.safety import plain, receive_fields
+from grader.web.desk.sessions import Capability, DeskSession, Person
+from grader.web.safety import SessionCookie, plain, receive_fields
 
 log = logging.getLogger("grader.desk")
 

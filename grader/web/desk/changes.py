@@ -12,7 +12,7 @@ from grader.web.desk.calls import DeskCall
 from grader.web.desk.forms import Form, PageState, choice_of, item_of
 from grader.web.desk.groups import answer_key
 from grader.web.desk.part_page import is_double
-from grader.web.desk.roles import Capability
+from grader.web.desk.sessions import Capability
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

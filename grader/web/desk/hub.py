@@ -23,10 +23,9 @@ from starlette.routing import Route
 
 from grader.errors import GraderError, SetupError
 from grader.model.course import StaffMember
-from grader.web.cookies import SessionCookie
 from grader.web.desk.rendering import DeskRenderer
 from grader.web.desk.sessions import Person, Sessions, person_of
-from grader.web.safety import HEADERS, is_own_address, plain, requested_address
+from grader.web.safety import HEADERS, SessionCookie, is_own_address, plain, requested_address
 
 log = logging.getLogger("grader.desk")
 _WAIT = 20

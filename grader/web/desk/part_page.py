@@ -22,8 +22,7 @@ from grader.report.summary import summarize_part
 from grader.web.desk.calls import DeskCall
 from grader.web.desk.groups import AnswerGroup, answer_key, group_answers, make_group
 from grader.web.desk.pages import Names
-from grader.web.desk.roles import Capability
-from grader.web.desk.sessions import Person
+from grader.web.desk.sessions import Capability, Person
 from grader.web.desk.shares import Shares
 
 

@@ -15,8 +15,7 @@ from grader.model.result import Standing
 from grader.report.pages import VERDICTS
 from grader.text.templates import html_environment, render_template
 from grader.web.desk.presence import EVERY
-from grader.web.desk.roles import Capability
-from grader.web.desk.sessions import DeskSession
+from grader.web.desk.sessions import Capability, DeskSession
 
 
 def _time_html(text: str, zone: ZoneInfo) -> Markup:

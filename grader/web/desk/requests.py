@@ -15,8 +15,7 @@ from grader.model.desk import AnswerToDecide, Decision, PartId, state_of
 from grader.model.requests import RegradeRequest, RequestState
 from grader.web.desk.calls import DeskCall
 from grader.web.desk.forms import Form, choice_of
-from grader.web.desk.roles import Capability
-from grader.web.desk.sessions import Person
+from grader.web.desk.sessions import Capability, Person
 
 _MOST = 50
 """Maximum number of open requests on a page."""

@@ -1,21 +1,72 @@
-"""People who use the desk, and their sessions."""
+"""People who use the desk, what each role may do, and their sessions."""
 
 from __future__ import annotations
 
 import hmac
 import secrets
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from enum import StrEnum, auto
 from threading import Lock
 
 from grader.model.course import Role, StaffMember
-from grader.web.desk.roles import CAPABILITIES, WHOLE_CLASS, Capability
 
 IDLE_SECONDS = 2 * 3600
 """Seconds without a request after which a session ends."""
 SESSION_SECONDS = 12 * 3600
 """Seconds after which every session ends."""
+
+
+class Capability(StrEnum):
+    """Something that a person may do in the desk."""
+
+    READ = auto()
+    """Read the work and the marks of the students in the person's sections."""
+    GRADE = auto()
+    """Give points for answers, and undo one's own decisions."""
+    CHANGE_RUBRIC = auto()
+    """Add rubric items, and change them for all students of the person's sections."""
+    CHANGE_MARK = auto()
+    """Change any mark of a student."""
+    ANSWER_REQUESTS = auto()
+    """Take in regrade requests, and answer them."""
+    UNDO_OTHERS = auto()
+    """Undo decisions and answers of other people."""
+    SETTLE = auto()
+    """Decide which points count where two people graded independently and differ."""
+    READ_LOG = auto()
+    """Read the audit log, which is about the whole class."""
+    SEARCH_IDEAS = auto()
+    """Search the wrong answers of the whole class for ideas that they have in common."""
+    SEE_NAMES = auto()
+    """See the names of students although grading is anonymous."""
+    WRITE_RESULTS = auto()
+    """Write the grades and the feedback pages that students get."""
+
+
+_READING = frozenset({Capability.READ})
+_GRADING = _READING | {
+    Capability.GRADE,
+    Capability.CHANGE_RUBRIC,
+    Capability.CHANGE_MARK,
+    Capability.ANSWER_REQUESTS,
+}
+CAPABILITIES: Mapping[Role, frozenset[Capability]] = {
+    Role.OBSERVER: _READING,
+    Role.GRADER: _GRADING,
+    Role.HEAD_GRADER: _GRADING
+    | {
+        Capability.UNDO_OTHERS,
+        Capability.SETTLE,
+        Capability.READ_LOG,
+        Capability.SEARCH_IDEAS,
+    },
+    Role.INSTRUCTOR: frozenset(Capability),
+}
+"""What each role may do."""
+WHOLE_CLASS = frozenset({Capability.READ_LOG, Capability.SEARCH_IDEAS})
+"""What shows the whole class, so that people who see only some sections may not do it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

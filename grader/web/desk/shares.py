@@ -13,8 +13,7 @@ from grader.model.course import Course, GradingPlan, Role
 from grader.model.desk import PartId
 from grader.web.desk.class_rows import StudentCache
 from grader.web.desk.groups import answer_key
-from grader.web.desk.roles import Capability
-from grader.web.desk.sessions import Person
+from grader.web.desk.sessions import Capability, Person
 
 _ALL = 1 << 64
 

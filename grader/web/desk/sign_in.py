@@ -20,14 +20,13 @@ from starlette.routing import Route
 
 from grader.errors import GraderError, SetupError
 from grader.model.course import StaffMember
-from grader.web.cookies import SessionCookie
-from grader.web.desk.accounts import AccountFile
+from grader.web.desk.accounts import SHORTEST, AccountFile
 from grader.web.desk.forms import Form
-from grader.web.desk.passwords import SHORTEST
 from grader.web.desk.rendering import DeskRenderer
 from grader.web.desk.sessions import Person, Sessions, person_of
 from grader.web.safety import (
     HEADERS,
+    SessionCookie,
     is_own_address,
     plain,
     receive_fields,

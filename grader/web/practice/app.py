@@ -21,7 +21,6 @@ from starlette.routing import Route
 
 from grader.errors import GraderError, SetupError
 from grader.runtime.sandbox import choose
-from grader.web.cookies import SessionCookie
 from grader.web.practice.selection import Selection
 from grader.web.practice.session import Practice
 from grader.web.practice.spacing import LEVELS
@@ -29,6 +28,7 @@ from grader.web.practice.views import PracticeRenderer, part_views
 from grader.web.safety import (
     HEADERS,
     FormFields,
+    SessionCookie,
     not_found,
     plain,
     receive_fields,

@@ -15,9 +15,8 @@ import pytest
 
 from grader.course.staff import StaffFile
 from grader.errors import SetupError
-from grader.web.desk import passwords
-from grader.web.desk.accounts import AccountFile
-from grader.web.desk.passwords import hash_password, is_password
+from grader.web.desk import accounts as account_module
+from grader.web.desk.accounts import AccountFile, hash_password, is_password
 from grader.web.desk.sign_in import Accounts
 from tests.helpers.commands import fails, ok
 from tests.helpers.desk import Reader, a_class, a_desk, ask
@@ -36,7 +35,7 @@ staff:
 @pytest.fixture(autouse=True)
 def cheap(monkeypatch: pytest.MonkeyPatch) -> None:
     """Hashes of passwords that take a millisecond; they store their parameters."""
-    monkeypatch.setattr(passwords, "_COST", 2**8)
+    monkeypatch.setattr(account_module, "_COST", 2**8)
 
 
 @pytest.fixture(scope="module")
