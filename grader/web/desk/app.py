@@ -186,14 +186,13 @@ class DeskApp:
 
     def _show_part(self, call: DeskCall) -> Response:
         """Shows a part at the group in the query of the address, or at the next that waits."""
-        index = call.request.query_params.get("group", "")
-        everything = call.request.query_params.get("all", "")
-        done = call.request.query_params.get("done", "")
+        place, query = call.request.path_params, call.request.query_params
+        index = query.get("group", "")
         return self._render_part(
             call,
-            _part_of(call),
-            done=done,
-            everything=bool(everything),
+            PartId(place["problem"], place["part"]),
+            done=query.get("done", ""),
+            everything=bool(query.get("all")),
             index=int(index[:9]) if index.isdecimal() else None,
         )
 
@@ -301,7 +300,3 @@ class DeskApp:
 
 def _address(part: PartId) -> str:
     return f"/part/{quote(part.problem, safe='')}/{quote(part.part, safe='')}"
-
-
-def _part_of(call: DeskCall) -> PartId:
-    return PartId(call.request.path_params["problem"], call.request.path_params["part"])

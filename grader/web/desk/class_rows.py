@@ -27,7 +27,19 @@ class ClassRows:
     def read(self, book: Gradebook) -> Mapping[str, Row]:
         """Returns the current row of every student, by ID."""
         with self._lock:
-            return self._read_changes(book)
+            before, now = self._signatures, book.answers.signatures()
+            if now is before:
+                return self._rows
+            source = self._read_source(book, now.general)
+            if before is None or before.general != now.general:
+                self._rows = {row.student.id: row for row in rows_of(book, source)}
+            elif before.students != now.students:
+                students = before.students.keys() | now.students.keys()
+                changed = {s for s in students if before.students.get(s) != now.students.get(s)}
+                new_rows = rows_of(book, source, only=changed)
+                self._rows = self._rows | {row.student.id: row for row in new_rows}
+            self._signatures = now
+            return self._rows
 
     def source(self, book: Gradebook) -> ResultSource:
         """Returns the origin of the results in *book*."""
@@ -38,22 +50,6 @@ class ClassRows:
         if self._source is None or self._general != general:
             self._source, self._general = source_of(book), general
         return self._source
-
-    def _read_changes(self, book: Gradebook) -> Mapping[str, Row]:
-        before = self._signatures
-        now = book.answers.signatures()
-        if now is before:
-            return self._rows
-        source = self._read_source(book, now.general)
-        if before is None or before.general != now.general:
-            self._rows = {row.student.id: row for row in rows_of(book, source)}
-        elif before.students != now.students:
-            students = before.students.keys() | now.students.keys()
-            changed = {s for s in students if before.students.get(s) != now.students.get(s)}
-            new_rows = rows_of(book, source, only=changed)
-            self._rows = self._rows | {row.student.id: row for row in new_rows}
-        self._signatures = now
-        return self._rows
 
 
 T = TypeVar("T")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from threading import Lock
 
@@ -40,19 +40,15 @@ class Presence:
             if place is not None:
                 self._places[person] = place, self.clock()
 
-    def others(self, person: str) -> Mapping[str, OpenPage]:
-        """Returns where everybody else is, by their id."""
-        with self._lock:
-            earliest = self.clock() - _GONE
-            self._places = {p: one for p, one in self._places.items() if one[1] >= earliest}
-            return {p: place for p, (place, _) in sorted(self._places.items()) if p != person}
-
     def texts(self, person: str, here: OpenPage | None) -> dict[str, str]:
         """Returns what the page of *person* says about the others.
 
         `here` is about the same answer, part, or student, and each `PROBLEM/PART` about that part.
         """
-        others = self.others(person)
+        with self._lock:
+            earliest = self.clock() - _GONE
+            self._places = {p: one for p, one in self._places.items() if one[1] >= earliest}
+            others = {p: place for p, (place, _) in sorted(self._places.items()) if p != person}
         texts: dict[str, str] = {}
         for part in {place.part for place in others.values() if place.part}:
             texts[str(part)] = ", ".join(p for p, seen in others.items() if seen.part == part)
