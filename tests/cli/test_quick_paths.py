@@ -86,7 +86,7 @@ def slowly(node: ast.expr) -> Value:
                 body if require_truth(slowly(test), "the condition after 'if'") else orelse
             )
         case ast.Call(func=ast.Name(id=name), args=args):
-            return check_size(call_function(FUNCTIONS[name], {}, *map(slowly, args)))
+            return check_size(call_function(FUNCTIONS[name], {}, [slowly(each) for each in args]))
     raise AssertionError(ast.dump(node))
 
 
