@@ -52,7 +52,7 @@ class Puppet:
     prefetches = True
     about: Mapping[str, Any] = {}
     places: tuple[ScratchFolder, ...] = ()
-    pid = status = exceeded_limit = None
+    status = exceeded_limit = None
     is_lost = False
 
     def __init__(self, script: Script):

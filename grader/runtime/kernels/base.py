@@ -146,10 +146,6 @@ class Session(Protocol):
         """Ends the kernel with all its processes, and removes its folder."""
 
     @property
-    def pid(self) -> int | None:
-        """The kernel's process id as the grader sees it; None if there is none or it is unknown."""
-
-    @property
     def about(self) -> Mapping[str, object]:
         """Interpreter, platform, and packages, as reported before any student's code ran."""
 

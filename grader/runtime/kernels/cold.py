@@ -125,14 +125,9 @@ class ColdKernel:
         """The kernel's scratch folder, the only one."""
         return (self.home,)
 
-    @property
-    def pid(self) -> int | None:
-        """The process id; None before the kernel has started."""
-        return self._process.pid if self._process is not None else None
-
     def read_usage(self) -> Usage | None:
         """Returns the processor time of the kernel's processes so far; None if unknown."""
-        return read_usage([self.pid]) if self.pid is not None else None
+        return read_usage([self._process.pid]) if self._process is not None else None
 
     @property
     def status(self) -> int | None:

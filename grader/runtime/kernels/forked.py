@@ -52,11 +52,6 @@ class ForkedKernel:
     """The machine's count of out-of-memory kills when this kernel was forked."""
 
     @property
-    def pid(self) -> int | None:
-        """The process id as the grader sees it; None before the kernel is ready."""
-        return _read_pid(self._pidfds[0]) if self._pidfds else None
-
-    @property
     def roots(self) -> list[int]:
         """Ids of kernel and supervisor, from which all the submission's processes descend."""
         return [pid for file in self._pidfds if (pid := _read_pid(file)) is not None]

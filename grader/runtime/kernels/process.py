@@ -45,10 +45,6 @@ class KernelProcess(Protocol):
         """Returns the processor time of the kernel's processes so far; None if unknown."""
 
     @property
-    def pid(self) -> int | None:
-        """The process id as the grader sees it; None if unknown."""
-
-    @property
     def status(self) -> int | None:
         """The exit status, negative for a signal; None while the process runs."""
 

@@ -63,11 +63,6 @@ class KernelSession:
         """The kernel's environment, as reported before any student's code ran."""
         return self._about
 
-    @property
-    def pid(self) -> int | None:
-        """The kernel's process id; see `Session.pid`."""
-        return self._kernel.pid if self._kernel is not None else None
-
     def run(self, source: str, *, seconds: float, keep: int, then_ask: Names = ()) -> CellResult:
         """Runs one cell; see `Session.run`."""
         return self._await(self._run_cell(source, seconds, keep, then_ask))

@@ -72,11 +72,6 @@ class WarmKernel:
         """The kernel's folder, by its path outside and by its path inside the sandbox."""
         return (self._forked.place, self._forked.inner)
 
-    @property
-    def pid(self) -> int | None:
-        """The process id outside of its namespace."""
-        return self._forked.pid
-
     def read_usage(self) -> Usage | None:
         """Returns the processor time of the kernel's processes so far; None if unknown."""
         group = self._forked.group
