@@ -183,10 +183,7 @@ class NotebookRun:
         words = set(re.findall(r"\w+", code.source))
         mentioned = tuple(name for name in self._job.names if name in words)
         ran = self._session.run(
-            code.source,
-            seconds=min(limits.cell_seconds, seconds_left),
-            keep=keep,
-            then_ask=mentioned,
+            code.source, seconds=min(limits.cell_seconds, seconds_left), keep=keep
         )
         self.record_contention(ran, f"code cell {code.number}")
         self._alive = ran.alive

@@ -122,15 +122,12 @@ class CallResult:
 class Session(Protocol):
     """One kernel in its sandbox, and its successors. Use it in one thread; close it at the end."""
 
-    def run(
-        self, source: str, *, seconds: float, keep: int, then_ask: tuple[str, ...] = ()
-    ) -> CellResult:
+    def run(self, source: str, *, seconds: float, keep: int) -> CellResult:
         """Runs one cell; after *seconds*, interrupts it, and kills the kernel if that fails.
 
         All limits are extended by the time for which other work on the machine keeps the kernel
-        from running; see `FairClock`. At most *keep* bytes of output are kept. *then_ask* names
-        the values that `ask` will request next, which saves a round trip. Raises NotStartedError
-        if the kernel was lost through no fault of the notebook.
+        from running; see `FairClock`. At most *keep* bytes of output are kept. Raises
+        NotStartedError if the kernel was lost through no fault of the notebook.
         """
 
     def ask(self, names: tuple[str, ...], *, seconds: float) -> AskReply:

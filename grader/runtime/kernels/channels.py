@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import itertools
-import select
 import socket
 from collections import deque
 from typing import Any
@@ -76,23 +75,9 @@ class Channel:
                 raise self._broken
             self._awaited = asyncio.get_running_loop().create_future()
             await self._awaited
-        return self._take_next()
-
-    def _take_next(self) -> dict[str, Any]:
         message, size = self._messages.popleft()
         self._bytes -= size
         return message
-
-    def take_reply(self, kind: str, to: str) -> dict[str, Any] | None:
-        """Returns the first message if it is of *kind* and answers the request *to*, else None."""
-        if self._messages:
-            first, _ = self._messages[0]
-            if first["msg_type"] == kind and first["parent_header"]["msg_id"] == to:
-                return self._take_next()
-        return None
-
-    def __len__(self) -> int:
-        return len(self._messages)
 
 
 class Channels:
@@ -101,15 +86,13 @@ class Channels:
     def __init__(self, wire: socket.socket, key: bytes):
         self.shell_channel = Channel()
         self.iopub_channel = Channel()
-        self.asked: tuple[str, ...] = ()
-        """Names for the kernel to report after the next cell."""
         self._wire = wire
         self._key = key
         self._unpacking = MessageReader(key, room=self._longest_accepted)
         self._sent = ""
         """The last request; replies to earlier ones are ignored."""
-        self._replies: set[str] = set()
-        """The kinds of replies to the last request that have not arrived."""
+        self._due = ""
+        """The kind of the reply to the last request; empty once it has arrived."""
         self._shows = False
         """Whether the last request is a cell that still runs, so that output is wanted."""
         self._numbers = itertools.count(1)
@@ -145,23 +128,9 @@ class Channels:
             for channel in (self.shell_channel, self.iopub_channel):
                 channel.fail(error)
 
-    def poll(self, seconds: float) -> None:
-        """Reads what has arrived or arrives within *seconds*, without the event loop."""
-        self.drop_output()
-        if self._open and not len(self.shell_channel):
-            poll = select.poll()
-            poll.register(self._wire, select.POLLIN)
-            if poll.poll(seconds * 1000):
-                self._receive()
-
     def _resume_reading(self) -> None:
         if self._open:
             self._loop.add_reader(self._wire, self._receive)
-
-    def drop_output(self) -> None:
-        """Drops queued and future output of the current cell."""
-        self._shows = False
-        self.iopub_channel.clear()
 
     def _longest_accepted(self, kind: str, to: str) -> int:
         """Returns the limit in bytes on the content of a message; negative if none is expected.
@@ -171,9 +140,7 @@ class Channels:
         if to != self._sent:
             return _UNWANTED
         if kind in _REPLIES:
-            # One of each, in order: the first to arrive is taken for the end of a cell.
-            due = kind in self._replies and (kind != "said" or "execute_reply" not in self._replies)
-            return _REPLIES[kind] if due else _UNWANTED
+            return _REPLIES[kind] if kind == self._due else _UNWANTED
         return _LONGEST_OUTPUT if self._shows else _UNWANTED
 
     def _deliver(self, message: Message) -> None:
@@ -186,7 +153,7 @@ class Channels:
             content["evalue"] = "(too long)"
         channel = self.iopub_channel
         if message.kind in _REPLIES:
-            self._replies.discard(message.kind)
+            self._due = ""
             channel = self.shell_channel
         elif message.kind == "status" and content.get("execution_state") == "idle":
             self._shows = False
@@ -201,26 +168,25 @@ class Channels:
         )
 
     def execute(self, code: str, **options: Any) -> str:
-        """Sends a cell and the names to report when it is done; returns the request's number."""
-        asked, self.asked = self.asked, ()
-        cell = {"code": code, "silent": options.get("silent", False), "asked": list(asked)}
-        return self._send_request("execute", cell, {"execute_reply", *(["said"] if asked else [])})
+        """Sends a cell; returns the request's number."""
+        cell = {"code": code, "silent": options.get("silent", False)}
+        return self._send_request("execute", cell, "execute_reply")
 
     def ask(self, names: tuple[str, ...]) -> str:
         """Sends the names to report now; returns the request's number."""
-        return self._send_request("ask", {"asked": list(names)}, {"said"})
+        return self._send_request("ask", {"asked": list(names)}, "said")
 
     def call(self, request: str) -> str:
         """Sends a request about a student's function; returns the request's number."""
-        return self._send_request("call", {"call": request}, {"said"})
+        return self._send_request("call", {"call": request}, "said")
 
-    def _send_request(self, kind: str, content: dict[str, Any], replies: set[str]) -> str:
-        """Sends a request that expects *replies* of these kinds, and returns its number."""
+    def _send_request(self, kind: str, content: dict[str, Any], reply: str) -> str:
+        """Sends a request that expects a *reply* of this kind, and returns its number."""
         number = str(next(self._numbers))
         self._sent = number
-        self._replies = replies
+        self._due = reply
         self.shell_channel.clear()
-        self.drop_output()
+        self.iopub_channel.clear()
         self._shows = kind == "execute"
         was_waiting = bool(self._unsent)
         self._unsent += pack_message(self._key, kind, number, content)

@@ -29,7 +29,6 @@ _INCOMPLETE = "_IncompleteInputError"
 """What Python 3.13 calls the syntax error of code that ends too early."""
 _LINE = re.compile(r"Cell In\[[0-9]{1,9}\], line ([0-9]{1,6})\b")
 
-_SOON_SECONDS = 0.02
 _MOST_LINES = 1_000_000
 _LONGEST_ERROR = 10_000
 """Characters read of an exception's message; our kernels send no more."""
@@ -118,16 +117,11 @@ class CellClient(NotebookClient):
         self.kc: Any = client
         self.transcript = Transcript(0)
         self.reply: dict[str, Any] = {}
-        self.sent = ""
         self._shown: list[tuple[str, ...]] = []
 
-    async def run(self, source: str, keep: int, asked: tuple[str, ...] = ()) -> None:
-        """Executes *source*; afterward `transcript`, `error`, and `line` hold the result.
-
-        A kernel that supports it then reports the values of *asked*; see `receive_reply`.
-        """
+    async def run(self, source: str, keep: int) -> None:
+        """Executes *source*; afterward `transcript`, `error`, and `line` hold the result."""
         self.transcript, self.reply, self._shown = Transcript(keep), {}, []
-        self.kc.asked = asked
         # A new node, so that metadata in the student's notebook has no effect.
         await self.async_execute_cell(notebook.one_cell_notebook(source).cells[0], 0)
 
@@ -137,8 +131,7 @@ class CellClient(NotebookClient):
 
     async def ask(self, names: tuple[str, ...]) -> AskReply:
         """Returns the reply about *names* of a kernel that supports the request."""
-        self.sent = self.kc.ask(names)
-        return await self.receive_reply(names)
+        return ask.parse_values(names, await self.reply_to(self.kc.ask(names), "said"))
 
     async def call(self, request: str) -> str | None:
         """Returns the reply to *request* of a kernel that has loaded `grader.wire.calls`."""
@@ -151,20 +144,8 @@ class CellClient(NotebookClient):
             if message["parent_header"].get("msg_id") == sent and message["msg_type"] == kind:
                 return message["content"]
 
-    def poll_reply(self, names: tuple[str, ...]) -> AskReply | None:
-        """Returns the reply about *names* if it arrives within 20 ms, else None."""
-        self.kc.poll(_SOON_SECONDS)
-        message = self.kc.shell_channel.take_reply("said", self.sent)
-        return None if message is None else ask.parse_values(names, message["content"])
-
-    async def receive_reply(self, names: tuple[str, ...]) -> AskReply:
-        """Returns the reply about *names* that the last request asked the kernel to send."""
-        self.kc.drop_output()
-        return ask.parse_values(names, await self.reply_to(self.sent, "said"))
-
     def _record_reply(self, execute_reply: Any, **_: Any) -> None:
-        """Keeps the reply to a cell, and the number of its request. Called by nbclient."""
-        self.sent = str(execute_reply["parent_header"].get("msg_id"))
+        """Keeps the reply to a cell. Called by nbclient."""
         content = execute_reply.get("content")
         self.reply = content if isinstance(content, dict) else {}
 

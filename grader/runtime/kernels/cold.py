@@ -33,7 +33,6 @@ _OPTIONS = ("--HistoryManager.enabled=False", "--IPKernelApp.quiet=True")
 class ColdKernel:
     """One kernel process, from the start of its interpreter to its end."""
 
-    prefetches = False
     is_lost = False
 
     def __init__(self, options: KernelOptions):

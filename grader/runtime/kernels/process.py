@@ -18,8 +18,6 @@ class KernelProcess(Protocol):
     """One kernel process, started cold or forked, and its communication."""
 
     cells: CellClient
-    prefetches: bool
-    """Whether the kernel sends the values announced with a cell without a further request."""
     about: Mapping[str, object]
 
     @property

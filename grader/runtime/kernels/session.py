@@ -49,7 +49,6 @@ class KernelSession:
         self._create_kernel = start
         self._kernel: KernelProcess | None = None
         self._about: Mapping[str, object] = {}
-        self._prefetched: tuple[str, ...] = ()
         # One event loop per session, so that threads never share one.
         self._loop = asyncio.SelectorEventLoop()
         try:
@@ -63,17 +62,12 @@ class KernelSession:
         """The kernel's environment, as reported before any student's code ran."""
         return self._about
 
-    def run(self, source: str, *, seconds: float, keep: int, then_ask: Names = ()) -> CellResult:
+    def run(self, source: str, *, seconds: float, keep: int) -> CellResult:
         """Runs one cell; see `Session.run`."""
-        return self._await(self._run_cell(source, seconds, keep, then_ask))
+        return self._await(self._run_cell(source, seconds, keep))
 
     def ask(self, names: Names, *, seconds: float) -> AskReply:
         """Returns the kernel's reply about *names*; see `Session.ask`."""
-        if names and names == self._prefetched and self._kernel is not None:
-            reply = self._kernel.cells.poll_reply(names)
-            if reply is not None:  # usually it came with the end of the cell
-                self._prefetched = ()
-                return reply
         return self._await(self._read_names(names, seconds))
 
     def call(self, request: str, *, seconds: float) -> CallResult:
@@ -122,7 +116,6 @@ class KernelSession:
     async def _end_kernel(self) -> None:
         """Ends the kernel, if there is one, and all that still waits for it."""
         kernel, self._kernel = self._kernel, None
-        self._prefetched = ()  # a kernel that has ended sends nothing more
         if kernel is None:
             return
         tasks = asyncio.all_tasks() - {asyncio.current_task()}
@@ -190,13 +183,11 @@ class KernelSession:
             raise LostError("the kernel was ended from outside")
         return step
 
-    async def _run_cell(self, source: str, seconds: float, keep: int, asked: Names) -> CellResult:
+    async def _run_cell(self, source: str, seconds: float, keep: int) -> CellResult:
         """Returns the result of one cell, and ends the kernel if it is no longer usable."""
         kernel = self._require_kernel()
         began = time.monotonic()
-        asked = asked if kernel.prefetches else ()
-        self._prefetched = asked
-        step = await self._carry_out(kernel.cells.run(source, keep, asked), seconds)
+        step = await self._carry_out(kernel.cells.run(source, keep), seconds)
         took = time.monotonic() - began
         if step.late and kernel.exceeded_limit in ("memory", MACHINE):
             # For example, a process pool that waits forever for a worker that was killed.
@@ -242,13 +233,7 @@ class KernelSession:
         kernel = self._kernel
         if kernel is None:
             return AskReply(alive=False)
-        prefetched, self._prefetched = self._prefetched, ()
-        step = await self._carry_out(
-            kernel.cells.receive_reply(names)
-            if names and names == prefetched
-            else kernel.ask(names),
-            seconds,
-        )
+        step = await self._carry_out(kernel.ask(names), seconds)
         if step.is_answered:
             return step.task.result()
         disturbance = step.describe_disturbance(failed=True)
@@ -260,7 +245,6 @@ class KernelSession:
     async def _make_call(self, request: str, seconds: float) -> CallResult:
         """Returns the result of one call; without a reply, also ends the kernel."""
         kernel = self._require_kernel()
-        self._prefetched = ()
         step = await self._carry_out(kernel.call(request), seconds)
         alive = step.is_answered
         result = CallResult(

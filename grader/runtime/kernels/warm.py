@@ -18,8 +18,6 @@ from grader.runtime.sandbox import ScratchFolder
 class WarmKernel:
     """One forked kernel, from its fork to its end."""
 
-    prefetches = True
-
     def __init__(self, forked: ForkedKernel):
         self._forked = forked
         self._channels: Channels | None = None

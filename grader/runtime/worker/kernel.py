@@ -87,7 +87,7 @@ class GradedKernel(IPythonKernel):
                 os._exit(0)  # a child process of a cell, which must not serve requests
 
     async def _serve_request(self, request: Message) -> None:
-        """Runs a cell, then reads the names or makes the call that the request asks for."""
+        """Runs a cell, reads names, or makes a call, as the request asks."""
         header = {"msg_id": request.to, "msg_type": f"{request.kind}_request", "session": ""}
         parent = {"header": header, "msg_id": request.to, "metadata": {}, "content": {}}
         self.set_parent([], parent, channel="shell")
@@ -98,7 +98,7 @@ class GradedKernel(IPythonKernel):
                 reply = await self._execute(str(content["code"]), silent=bool(content["silent"]))
             ended = ("status", {"execution_state": "idle"})
             self._publisher.send_replies(request.to, (("execute_reply", reply), ended))
-        if content.get("asked") or content.get("call"):
+        else:
             reply_text = ""
             with self._allow_interrupt():
                 reply_text = self._reply_text(content)
