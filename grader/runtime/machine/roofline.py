@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-
 from grader.errors import SetupError
 from grader.runtime.machine.records import FIX, MachineProfile, MeasuredFigure
 
@@ -39,14 +37,8 @@ def roofline_seconds(
 
     Every rate is the best sample of its figure, not the median, because a bound must hold on an
     idle machine too. *threads* is the number of threads that may work (None: all CPUs of the
-    profile); it is ignored on `cuda`. Raises SetupError if the profile lacks the figures, and
-    ValueError for amounts that are negative or not finite.
+    profile); it is ignored on `cuda`. Raises SetupError if the profile lacks the figures.
     """
-    for name, value in (("flops", flops), ("bytes_moved", bytes_moved)):
-        if not (math.isfinite(value) and value >= 0):
-            raise ValueError(f"{name} is {value}, which is not an amount of work")
-    if threads is not None and threads < 1:
-        raise ValueError(f"threads is {threads}, but must be at least 1")
     cpus = profile.hardware.usable_cpus
     workers = min(threads or cpus, cpus)
     compute = flops / peak_rate(profile, dtype, workers, device=device) if flops else 0.0
