@@ -11,10 +11,10 @@ from collections.abc import Iterator
 import pytest
 
 from grader.model import Call, CallPlan, Limits, Outcome
-from grader.runtime.kernels import clock
+from grader.runtime.kernels import contention
 from grader.runtime.kernels.causes import describe_end
-from grader.runtime.kernels.clock import FairClock
 from grader.runtime.kernels.contention import (
+    FairClock,
     Usage,
     count_oom_kills,
     read_usage,
@@ -74,8 +74,8 @@ def test_a_limit_grows_by_what_others_took_up_to_a_bound(
     monkeypatch: pytest.MonkeyPatch, share: float, wall: float, contended: bool
 ) -> None:
     time = Clock(share)
-    monkeypatch.setattr(clock, "time", time)
-    monkeypatch.setattr(clock, "MOST_TIMES", 4.0)
+    monkeypatch.setattr(contention, "time", time)
+    monkeypatch.setattr(contention, "MOST_TIMES", 4.0)
     fair = FairClock(6.0, time.look)
     assert time.ended(fair) == pytest.approx(wall, abs=0.2)
     assert fair.contended is contended
@@ -84,7 +84,7 @@ def test_a_limit_grows_by_what_others_took_up_to_a_bound(
 
 def test_where_the_system_tells_nothing_a_limit_is_a_limit(monkeypatch: pytest.MonkeyPatch) -> None:
     time = Clock(0.0)
-    monkeypatch.setattr(clock, "time", time)
+    monkeypatch.setattr(contention, "time", time)
     fair = FairClock(6.0, lambda: None)
     assert time.ended(fair) == pytest.approx(6.0, abs=0.1)
     assert not fair.contended
@@ -185,7 +185,7 @@ def test_neighbors_that_spin_cost_an_honest_notebook_nothing(
 def test_a_limit_that_is_hit_in_a_crowd_is_no_evidence(
     crowd: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(clock, "MOST_TIMES", 1.1)
+    monkeypatch.setattr(contention, "MOST_TIMES", 1.1)
     # Almost the limit, since the kernel may get most of a processor from an unfair scheduler.
     nearly = COMPUTES.replace("computed(0.5)", "computed(0.58)")
     evidence = run(nearly, asks="q1_x q2_f", limits=BRIEF, seed=4711)

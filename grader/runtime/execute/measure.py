@@ -23,8 +23,8 @@ from grader.model import Answer, Benchmark, CallPlan, Outcome, Raw
 from grader.runtime.execute import agreement
 from grader.runtime.execute.calls import read_reply
 from grader.runtime.execute.clarity import ATTEMPTS, is_clear, is_decided
-from grader.runtime.execute.sessions import Start, open_session
 from grader.runtime.kernels import CallResult, KernelOptions, NotStartedError, Session
+from grader.runtime.kernels.base import Start, open_session
 from grader.runtime.machine import MachineProfile, roofline_seconds
 from grader.runtime.sandbox import THREADS
 from grader.wire.values import decode_result

@@ -24,14 +24,8 @@ from grader.runtime.execute.deferral import (
 from grader.runtime.execute.measure import measure_answer
 from grader.runtime.execute.reasons import limit_phrases
 from grader.runtime.execute.run import DIED_TOO_OFTEN, WHOLE, NotebookRun
-from grader.runtime.execute.sessions import Start, open_session
-from grader.runtime.kernels import (
-    USUAL,
-    KernelOptions,
-    LostError,
-    NotStartedError,
-    kernels,
-)
+from grader.runtime.kernels import USUAL, KernelOptions, LostError, NotStartedError, kernels
+from grader.runtime.kernels.base import Start, open_session
 from grader.runtime.machine import from_json
 from grader.runtime.sandbox import THREADS, SandboxChoice, choose
 

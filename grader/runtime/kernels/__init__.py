@@ -16,7 +16,7 @@ from grader.runtime.kernels.base import (
     StoppedError,
     kernels,
 )
-from grader.runtime.kernels.clock import MOST_TIMES
+from grader.runtime.kernels.contention import MOST_TIMES
 
 USUAL = "warm" if sys.platform == "linux" else "cold"
 """On other systems fork is unsafe or missing, and no sandbox can hold a forked kernel."""

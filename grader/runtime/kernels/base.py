@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import contextlib
+import logging
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Protocol
 
@@ -10,6 +12,8 @@ from grader.model import Limits, Outcome, Raw
 from grader.model.records import field_values
 from grader.registry import Registry
 from grader.runtime.sandbox import Sandbox
+
+log = logging.getLogger("grader.runtime.execute")
 
 
 class NotStartedError(Exception):
@@ -147,5 +151,26 @@ class Session(Protocol):
         """Interpreter, platform, and packages, as reported before any student's code ran."""
 
 
-# Each entry starts a kernel or raises NotStartedError.
-kernels: Registry[Callable[[KernelOptions], Session]] = Registry("kernel", "grader.kernels")
+Start = Callable[[KernelOptions], Session]
+"""Starts a kernel, or raises NotStartedError."""
+
+kernels: Registry[Start] = Registry("kernel", "grader.kernels")
+
+
+@contextlib.contextmanager
+def open_session(start: Start, options: KernelOptions) -> Iterator[Session]:
+    """Yields a session and closes it after the block; a failed start is retried once.
+
+    Raises NotStartedError if the second start fails too.
+    """
+    try:
+        session = start(options)
+    except NotStartedError:
+        session = start(options)
+    try:
+        yield session
+    finally:
+        try:
+            session.close()
+        except Exception as error:  # noqa: BLE001  # a failed cleanup must not lose results
+            log.warning("a kernel could not be closed: %s", error)

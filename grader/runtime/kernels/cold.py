@@ -21,7 +21,7 @@ from grader.runtime.kernels import ask, scratch
 from grader.runtime.kernels.base import AskReply, KernelOptions
 from grader.runtime.kernels.client import CellClient, unpack_part
 from grader.runtime.kernels.contention import MACHINE, Usage, count_oom_kills, read_usage
-from grader.runtime.kernels.session import log_errors
+from grader.runtime.kernels.session import KernelProcess, log_errors
 from grader.runtime.sandbox import ScratchFolder
 from grader.runtime.worker import limits
 from grader.runtime.worker.limits import seed_all, set_limits
@@ -30,7 +30,7 @@ _LARGEST_FRAME = 64_000_000
 _OPTIONS = ("--HistoryManager.enabled=False", "--IPKernelApp.quiet=True")
 
 
-class ColdKernel:
+class _ColdKernel:
     """One kernel process, from the start of its interpreter to its end."""
 
     is_lost = False
@@ -83,7 +83,6 @@ class ColdKernel:
         self._client.start_channels(stdin=False, hb=False)
 
     async def wait_until_ready(self) -> None:
-        """Returns once requests are answered and output arrives."""
         while True:
             self._client.kernel_info()
             if await self._client.shell_channel.socket.poll(1000):
@@ -106,7 +105,6 @@ class ColdKernel:
         return ask.parse_values(names, await self._execute_silently(ask.question_code(names)))
 
     async def call(self, request: str) -> str | None:
-        """Returns the kernel's reply to *request*."""
         return ask.reply_text(await self._execute_silently(ask.call_code(request)))
 
     async def _execute_silently(self, code: str) -> object:
@@ -121,16 +119,13 @@ class ColdKernel:
 
     @property
     def places(self) -> tuple[ScratchFolder, ...]:
-        """The kernel's scratch folder, the only one."""
         return (self.home,)
 
     def read_usage(self) -> Usage | None:
-        """Returns the processor time of the kernel's processes so far; None if unknown."""
         return read_usage([self._process.pid]) if self._process is not None else None
 
     @property
     def status(self) -> int | None:
-        """The exit status, negative for a signal; None while the process runs."""
         if self._process is None:
             return 0
         if self._process.returncode is not None or not hasattr(os, "waitid"):
@@ -149,7 +144,6 @@ class ColdKernel:
         return MACHINE if killed and count_oom_kills() > self._oom_kills else None
 
     async def end(self) -> None:
-        """Ends the kernel with all its processes and removes its folder."""
         with log_errors():
             self._kill()
         with log_errors():
@@ -172,9 +166,9 @@ class ColdKernel:
         process.wait()
 
 
-async def start(options: KernelOptions) -> ColdKernel:
+async def start(options: KernelOptions) -> KernelProcess:
     """Starts the process of a new kernel."""
-    kernel = ColdKernel(options)
+    kernel = _ColdKernel(options)
     try:
         kernel.launch()
     except BaseException:

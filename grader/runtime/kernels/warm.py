@@ -11,11 +11,11 @@ from grader.runtime.kernels.client import CellClient
 from grader.runtime.kernels.contention import Usage, read_usage
 from grader.runtime.kernels.forked import ForkedKernel
 from grader.runtime.kernels.pool import kernel_pool
-from grader.runtime.kernels.session import log_errors
+from grader.runtime.kernels.session import KernelProcess, log_errors
 from grader.runtime.sandbox import ScratchFolder
 
 
-class WarmKernel:
+class _WarmKernel:
     """One forked kernel, from its fork to its end."""
 
     def __init__(self, forked: ForkedKernel):
@@ -38,7 +38,6 @@ class WarmKernel:
             news.set_result(None)
 
     async def wait_until_ready(self) -> None:
-        """Returns once the kernel listens for requests."""
         while not self._forked.ready:
             if self._forked.failure:
                 raise RuntimeError(self._forked.failure)
@@ -54,11 +53,9 @@ class WarmKernel:
             await asyncio.shield(self._news)
 
     async def ask(self, names: tuple[str, ...]) -> AskReply:
-        """Returns the kernel's reply about *names*."""
         return await self.cells.ask(names)
 
     async def call(self, request: str) -> str | None:
-        """Returns the kernel's reply to *request*."""
         return await self.cells.call(request)
 
     def exit_future(self) -> asyncio.Future[None]:
@@ -71,13 +68,11 @@ class WarmKernel:
         return (self._forked.place, self._forked.inner)
 
     def read_usage(self) -> Usage | None:
-        """Returns the processor time of the kernel's processes so far; None if unknown."""
         group = self._forked.group
         return read_usage(self._forked.roots, cpu_seconds=group.cpu_seconds() if group else None)
 
     @property
     def status(self) -> int | None:
-        """How the process ended; None while it runs."""
         return 1 if self._forked.is_lost else self._forked.status
 
     @property
@@ -87,11 +82,9 @@ class WarmKernel:
 
     @property
     def is_lost(self) -> bool:
-        """Whether the supervisor is gone, which no notebook can cause."""
         return self._forked.is_lost
 
     async def end(self) -> None:
-        """Ends the kernel with all its processes, and removes its folder."""
         with log_errors():
             self._loop.remove_reader(self._forked.line)
         with log_errors():
@@ -101,11 +94,11 @@ class WarmKernel:
             kernel_pool.end(self._forked)
 
 
-async def start(options: KernelOptions) -> WarmKernel:
+async def start(options: KernelOptions) -> KernelProcess:
     """Takes a kernel from the pool. Raises NotStartedError."""
     forked = kernel_pool.take(options.launch_spec, options.limits, spare=options.more_follow)
     try:
-        return WarmKernel(forked)
+        return _WarmKernel(forked)
     except BaseException:
         kernel_pool.end(forked)
         raise
