@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import ast
-import importlib.util
 import re
-from collections.abc import Callable, Iterator, Sequence
+import runpy
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -13,12 +13,9 @@ from typing import Any
 from grader.errors import SetupError
 from grader.registry import suggest
 
-EARNS = ("nothing", "less", "honest", "refused")
-"""No points; less than all; the points of its honest answers; or a stated refusal."""
 FORMS = ("make", "place", "pack")
 """Names of the function with which an attack without cells creates its submission."""
 
-_KNOWN = {"earns", "stopped by", "unsafe without", "needs", "says", "slow"}
 _MARK = re.compile(r"^# %%[ \t]*([\w-]*)[ \t]*\n", re.MULTILINE)
 
 
@@ -29,6 +26,7 @@ class Attack:
     path: Path
     tries: str
     earns: str
+    """`nothing`, `less` than all points, the points of its `honest` answers, or `refused`."""
     stopped_by: tuple[str, ...] = ()
     """Sandbox layers without which it may succeed."""
     unsafe_without: tuple[str, ...] = ()
@@ -57,12 +55,7 @@ class Attack:
 
     def load_function(self) -> Callable[..., Any]:
         """Returns the function that creates the submission."""
-        spec = importlib.util.spec_from_file_location(f"attack_{self.path.stem}", self.path)
-        if spec is None or spec.loader is None:
-            raise _attack_error(self.path, "it can't be loaded")
-        module = importlib.util.module_from_spec(spec)
-        spec.loader.exec_module(module)
-        function: Callable[..., Any] = getattr(module, self.form)
+        function: Callable[..., Any] = runpy.run_path(str(self.path))[self.form]
         return function
 
 
@@ -76,11 +69,9 @@ def attacks_folder() -> Path:
 def read_attacks(home: Path, wanted: Sequence[str] = ()) -> tuple[Attack, ...]:
     """Returns all attacks in the folders of *home*, or those with a class or name in *wanted*.
 
-    Raises SetupError for an invalid file and for an unknown class.
+    Raises SetupError for an unknown class.
     """
     attacks = tuple(read_attack(path) for path in sorted(home.glob("*/*.py")))
-    if not attacks:
-        raise SetupError("there are no attacks here", where=str(home))
     known = {a.group for a in attacks} | {a.name for a in attacks}
     for name in wanted:
         if name not in known:
@@ -91,28 +82,21 @@ def read_attacks(home: Path, wanted: Sequence[str] = ()) -> tuple[Attack, ...]:
 
 
 def read_attack(path: Path) -> Attack:
-    """Returns the attack in the file at *path*. Raises SetupError if the file is invalid."""
-    text = path.read_text(encoding="utf-8")
-    head, *rest = _MARK.split(text)
+    """Returns the attack in the file at *path*."""
+    head, *rest = _MARK.split(path.read_text(encoding="utf-8"))
     tree = ast.parse(head)
-    document = ast.get_docstring(tree)
-    if not document:
-        raise _attack_error(path, "it does not say what it tries")
-    tries, _, fields = document.partition("\n\n")
-    header = dict(_header_fields(path, fields))
+    tries, _, fields = (ast.get_docstring(tree) or "").partition("\n\n")
+    pairs = (line.partition(":") for line in filter(None, fields.splitlines()))
+    header = {name.replace(" ", "_"): _FIELDS[name](value.strip()) for name, _, value in pairs}
     cells = list(zip(rest[::2], rest[1::2], strict=True))
+    functions = (node.name for node in tree.body if isinstance(node, ast.FunctionDef))
     return Attack(
         path=path,
         tries=" ".join(tries.split()),
-        earns=_require_known(path, header.get("earns"), EARNS),
-        stopped_by=_split_names(header.get("stopped by")),
-        unsafe_without=_split_names(header.get("unsafe without")),
-        needs=_split_names(header.get("needs")),
-        says=header.get("says", ""),
-        slow=header.get("slow") == "yes",
         before=tuple(source.strip("\n") for where, source in cells if where == "before"),
         after=tuple(source.strip("\n") for where, source in cells if where != "before"),
-        form="cells" if cells else _submission_form(path, tree),
+        form="cells" if cells else next(name for name in functions if name in FORMS),
+        **header,
     )
 
 
@@ -122,32 +106,16 @@ def read_cells(path: Path) -> dict[str, str]:
     return {name: source.strip() + "\n" for name, source in zip(rest[::2], rest[1::2], strict=True)}
 
 
-def _submission_form(path: Path, tree: ast.Module) -> str:
-    """Returns the name of the only function in FORMS. Raises SetupError unless there is one."""
-    functions = [n.name for n in tree.body if isinstance(n, ast.FunctionDef) and n.name in FORMS]
-    if len(functions) != 1:
-        raise _attack_error(path, f"it has neither cells nor one function of {', '.join(FORMS)}")
-    return functions[0]
+def _split_names(text: str) -> tuple[str, ...]:
+    return tuple(name.strip() for name in text.split(","))
 
 
-def _header_fields(path: Path, text: str) -> Iterator[tuple[str, str]]:
-    """Yields the name and value of each field; raises SetupError for an unknown one."""
-    for line in filter(None, text.splitlines()):
-        name, colon, value = line.partition(":")
-        if not colon or name not in _KNOWN:
-            raise _attack_error(path, f"'{line[:60]}' is none of {', '.join(sorted(_KNOWN))}")
-        yield name, value.strip()
-
-
-def _split_names(text: str | None) -> tuple[str, ...]:
-    return tuple(name.strip() for name in text.split(",")) if text else ()
-
-
-def _require_known(path: Path, value: str | None, known: Sequence[str]) -> str:
-    if value is None or value not in known:
-        raise _attack_error(path, f"'earns' is none of {', '.join(known)}")
-    return value
-
-
-def _attack_error(path: Path, what: str) -> SetupError:
-    return SetupError(f"this attack can't be used: {what}", where=str(path))
+_FIELDS: Mapping[str, Callable[[str], Any]] = {
+    "earns": str,
+    "says": str,
+    "slow": lambda text: text == "yes",
+    "stopped by": _split_names,
+    "unsafe without": _split_names,
+    "needs": _split_names,
+}
+"""The fields of a docstring, and how each is read."""
