@@ -62,7 +62,7 @@ MAY_IMPORT: dict[str, set[str]] = {
         "analysis", "bank", "collect", "course", "figures", "gradebook", "grading", "kinds",
         "notebook", "release", "report", "runtime", "text",
     },
-    "testing": {"integrations", "kinds", "notebook", "runtime", "security", "text"},
+    "testing": {"integrations", "kinds", "runtime", "security", "text"},
     "cli": {
         "kinds", "text", *STAGES, "verify", "integrations", "web", "analysis", "security",
     }

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
 from pathlib import Path
 
-from grader.model import Job, Limits, Outcome, Submission
-from grader.notebook import Cell, write
-from grader.runtime.execute import execute
+from grader.model import Limits, Outcome
 from grader.runtime.sandbox import WANTED, ScratchFolder, choose, sandboxes
-from grader.security.redteam.layers import attack_layers
+from grader.security.redteam.layers import attack_layers, run_cells
 
 _NOTEBOOK = """\
 import os, pathlib, sys, tempfile
@@ -51,13 +48,7 @@ def check_sandbox(name: str) -> None:
 
 def _check_notebook(name: str) -> None:
     """Checks that a notebook runs, and that its folders are gone afterward."""
-    data = write([Cell(type="code", source=_NOTEBOOK, id="cell")], {})
-    submission = Submission(
-        student="conformance", path="x.ipynb", sha256=hashlib.sha256(data).hexdigest()
-    )
-    evidence = execute(
-        Job(submission=submission, names=_NAMES, limits=Limits(cell_seconds=20), sandbox=name), data
-    )
+    evidence = run_cells([_NOTEBOOK], sandbox=name, limits=Limits(cell_seconds=20), names=_NAMES)
     _require(evidence.outcome is Outcome.FINISHED, str(evidence.note))
     values = {n: (answer.raw or {}).get("v") for n, answer in evidence.answers.items()}
     _require(values["answer"] == "42", str(evidence.cells[0].error))

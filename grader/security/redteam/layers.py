@@ -6,7 +6,7 @@ import contextlib
 import hashlib
 import os
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -105,10 +105,15 @@ def _run_attempts(
     setup = "import os, socket, time\n" + "\n".join(f"{k} = {v!r}" for k, v in targets.items())
     print_result = "\nprint('GOT:', '; '.join(map(str, got)) or 'nothing')"
     sources = [setup, *(source + print_result for source in attempts.values())]
-    cells = [Cell(type="code", id=f"c{i}", source=s) for i, s in enumerate(sources)]
-    data = write(cells, {})
+    return run_cells(sources, sandbox=chosen.mode, limits=_LIMITS)
+
+
+def run_cells(
+    sources: Iterable[str], *, sandbox: str, limits: Limits, names: tuple[str, ...] = ()
+) -> Evidence:
+    """Executes a notebook with a cell for each of *sources*, and asks for the values of *names*."""
+    data = write([Cell(type="code", id=f"c{i}", source=s) for i, s in enumerate(sources)], {})
     submission = Submission(
         student="doctor", path="doctor.ipynb", sha256=hashlib.sha256(data).hexdigest()
     )
-    job = Job(submission=submission, names=(), limits=_LIMITS, sandbox=chosen.mode)
-    return execute(job, data)
+    return execute(Job(submission=submission, names=names, limits=limits, sandbox=sandbox), data)
