@@ -11,7 +11,7 @@ from typing import Protocol
 from grader.model import Limits, Outcome, Raw
 from grader.model.records import field_values
 from grader.registry import Registry
-from grader.runtime.sandbox import Sandbox
+from grader.runtime.sandbox import Sandbox, ScratchFolder
 
 log = logging.getLogger("grader.runtime.execute")
 
@@ -43,6 +43,11 @@ class LaunchSpec:
     """Modules to import before the kernel starts."""
     variables: tuple[tuple[str, str], ...] = ()
     """Environment variables that the set defines."""
+
+    def environment(self, place: ScratchFolder) -> dict[str, str]:
+        """Returns the complete environment of a kernel with the folder *place*."""
+        variables = {**self.sandbox.environment(place), **dict(self.variables)}
+        return variables | ({"CUDA_VISIBLE_DEVICES": ""} if self.device == "cpu" else {})
 
     def can_serve(self, other: LaunchSpec) -> bool:
         """Returns whether a fork server with this spec can fork kernels for the *other* one."""

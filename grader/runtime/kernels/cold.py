@@ -198,9 +198,7 @@ def _boot_source() -> str:
 
 def _environment(options: KernelOptions, home: ScratchFolder) -> dict[str, str]:
     """Returns the complete environment of a kernel."""
-    variables = dict(options.sandbox.environment(home)) | dict(options.variables)
-    if options.device == "cpu":
-        variables["CUDA_VISIBLE_DEVICES"] = ""
+    variables = options.environment(home)
     if sys.platform != "win32":
         # Makes the kernel end by itself when this process is gone; Windows needs a handle.
         variables["JPY_PARENT_PID"] = str(os.getpid())

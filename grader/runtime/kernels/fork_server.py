@@ -98,16 +98,11 @@ class ForkServer:
         script = folder / "settings.json"
         script.write_text(json.dumps(settings), encoding="utf-8")
         command = [sys.executable, "-P", "-m", "grader.runtime.worker.fork_server", str(script)]
-        environment = dict(
-            self._spec.sandbox.environment(self._spec.sandbox.inner_folder(self._home))
-        )
-        environment |= dict(self._spec.variables)
+        environment = self._spec.environment(self._spec.sandbox.inner_folder(self._home))
         for name, value in package_path_variables().items():
             environment.setdefault(name, value)
         # Large pages halve the time of a fork.
         environment.setdefault("GLIBC_TUNABLES", "glibc.malloc.hugetlb=1")
-        if self._spec.device == "cpu":
-            environment["CUDA_VISIBLE_DEVICES"] = ""
         with server_end:
             try:
                 process = subprocess.Popen(  # noqa: S603
@@ -155,9 +150,6 @@ class ForkServer:
         slot = next(_slots)
         uid = spec.sandbox.uid_of(slot)
         inner = spec.sandbox.inner_folder(home)
-        environment = dict(spec.sandbox.environment(inner)) | dict(spec.variables)
-        if spec.device == "cpu":
-            environment["CUDA_VISIBLE_DEVICES"] = ""
         with contextlib.ExitStack() as kernel_ends, contextlib.ExitStack() as on_failure:
             on_failure.callback(scratch.remove_folder, home)
             scratch.make_kernel_folder(home, parts=self._plan["view"] is None)
@@ -182,7 +174,7 @@ class ForkServer:
                 memory_bytes=limits.memory_bytes if group is None else None,
                 processes=limits.processes if group is None else None,
                 rlimits=dict(spec.sandbox.rlimits(limits, spec.device)),
-                environment=environment,
+                environment=spec.environment(inner),
                 seed=spec.seed,
             )
             try:
