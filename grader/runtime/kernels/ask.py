@@ -12,6 +12,7 @@ from functools import cache
 from grader.model import Raw
 from grader.runtime.kernels.base import AskReply
 from grader.runtime.worker.channel import is_crowded
+from grader.runtime.worker.limits import describe_environment
 from grader.wire import calls, encoding
 
 EXPRESSIONS = {"said": "_grader_()"}
@@ -32,23 +33,11 @@ def _finish(text):
 _finish({call})
 """
 _FIRST = """
-import importlib.metadata, platform, random, sys
-def about():
-    import json
-    packages = {}
-    for name in given["packages"]:
-        try:
-            packages[name] = importlib.metadata.version(name)
-        except importlib.metadata.PackageNotFoundError:
-            pass
-    found = {"python": platform.python_version(), "packages": packages,
-             "platform": sys.platform + "-" + platform.machine()}
-    return json.dumps(found)
-random.seed(given["seed"])
+import json, random
+random.seed(given)
 # exit() would end the kernel a moment later, in whichever cell then runs.
 space["get_ipython"]().ask_exit = lambda: None
 """
-_PACKAGES = ("ipykernel", "ipython", "numpy", "torch")
 
 # Brackets, commas and colons outside of strings. A value takes about seven, so one answer has some
 # ten thousand, and all answers together can't have more than this in their allowed characters.
@@ -98,8 +87,9 @@ def reply_text(reply: object) -> str | None:
 
 def startup_code(seed: int) -> str:
     """Returns the first code to send: it seeds `random` and makes the kernel describe itself."""
-    source = _FIRST + _FINISH.format(call="about()")
-    return _FRAME.format(source=source, given={"seed": seed, "packages": _PACKAGES})
+    description = inspect.getsource(describe_environment)
+    finish = _FINISH.format(call="json.dumps(describe_environment())")
+    return _FRAME.format(source=description + _FIRST + finish, given=seed)
 
 
 def read_description(reply: object) -> Mapping[str, object]:

@@ -10,10 +10,8 @@ from __future__ import annotations
 import contextlib
 import gc
 import importlib
-import importlib.metadata
 import json
 import os
-import platform
 import select
 import shutil
 import signal
@@ -26,7 +24,7 @@ from typing import Any
 
 from grader.runtime.worker import ipc, kernel, process_tree, supervisor, syscalls, view, warm_up
 from grader.runtime.worker.confine import enter_namespaces
-from grader.runtime.worker.limits import raise_file_limit
+from grader.runtime.worker.limits import describe_environment, raise_file_limit
 from grader.runtime.worker.plan import KernelStart, SandboxPlan
 from grader.runtime.worker.watch import make_child_alarm, report
 
@@ -96,7 +94,7 @@ def _serve(plan: SandboxPlan, settings: dict[str, Any], line: socket.socket) -> 
     gc.enable()
     gc.freeze()  # so that a child's collector does not touch, and so copy, what is shared
     threads = len(process_tree.list_threads(os.getpid()))
-    ipc.send_message(line, {"is": "up", "threads": threads, "about": _describe_environment()})
+    ipc.send_message(line, {"is": "up", "threads": threads, "about": describe_environment()})
     _fork_supervisors(plan, line)
     _remove_folders(view.PLACES if plan["view"] is not None else settings["places"])
     os._exit(0)
@@ -112,19 +110,6 @@ def _remove_folders(places: str) -> None:
     for entry in Path(places).iterdir():
         if entry.is_dir() and not entry.is_symlink():
             shutil.rmtree(entry, ignore_errors=True)
-
-
-def _describe_environment() -> dict[str, object]:
-    """Returns interpreter, platform, and packages, which are the same in every kernel."""
-    packages = {}
-    for name in ("ipykernel", "ipython", "numpy", "torch"):
-        with contextlib.suppress(importlib.metadata.PackageNotFoundError):
-            packages[name] = importlib.metadata.version(name)
-    return {
-        "python": platform.python_version(),
-        "packages": packages,
-        "platform": f"{sys.platform}-{platform.machine()}",
-    }
 
 
 def _fork_supervisors(plan: SandboxPlan, line: socket.socket) -> None:

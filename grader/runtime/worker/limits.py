@@ -1,4 +1,4 @@
-"""Resource limits and random seeds of this process.
+"""Resource limits, random seeds, and a description of this process.
 
 The text of this module is also part of a cold kernel's command line: standard library only.
 """
@@ -44,6 +44,24 @@ def raise_file_limit() -> None:
     hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
     with contextlib.suppress(ValueError, OSError):
         resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+
+
+def describe_environment() -> dict[str, object]:
+    """Returns interpreter, platform, and packages. Its text is also run in cold kernels."""
+    import contextlib
+    import importlib.metadata
+    import platform
+    import sys
+
+    packages = {}
+    for name in ("ipykernel", "ipython", "numpy", "torch"):
+        with contextlib.suppress(importlib.metadata.PackageNotFoundError):
+            packages[name] = importlib.metadata.version(name)
+    return {
+        "python": platform.python_version(),
+        "packages": packages,
+        "platform": f"{sys.platform}-{platform.machine()}",
+    }
 
 
 # Maps a module to the name of its function that seeds it.
