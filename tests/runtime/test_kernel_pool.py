@@ -254,7 +254,7 @@ def test_kernels_outlive_the_replacement_of_their_parent(
         assert until(lambda: bool(own_nursery.servers), 20)
         time.sleep(0.5)
         before = parents(own_nursery)
-        (member,) = own_nursery._members
+        (member,) = own_nursery._servers
         own_nursery._retire(member)  # as one is whose folder was tidied away
         assert run("q1_a = 1", asks="q1_a", sandbox=sandbox).outcome is Outcome.FINISHED
         assert parents(own_nursery).isdisjoint(before)
@@ -262,7 +262,7 @@ def test_kernels_outlive_the_replacement_of_their_parent(
     assert evidence.outcome is Outcome.FINISHED, evidence.note
     assert evidence.seconds < 8  # it was not run again
     own_nursery.wait_until_reaped()
-    assert len(own_nursery._members) == 1
+    assert len(own_nursery._servers) == 1
     assert gone(before)
 
 

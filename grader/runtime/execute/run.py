@@ -70,8 +70,9 @@ class NotebookRun:
         self._alive = True
         self._has_run_all = True
         self._failed_replays: set[int] = set()
-        self._answers: dict[str, Answer] = {}
         self._deaths = 0
+        self.answers: dict[str, Answer] = {}
+        """An answer for every requested name, with the reason if it has no value."""
         self.restarts = 0
         self.disturbed: dict[str, str] = {}
         """How other work interfered with the run, by affected answer; WHOLE stands for all."""
@@ -95,7 +96,7 @@ class NotebookRun:
             else:
                 self._run_cell(code)
         self._read_at_end()
-        self._answers = self._collect_answers()
+        self.answers = self._collect_answers()
         if self._job.call_plans:
             self._call_functions()
 
@@ -120,10 +121,6 @@ class NotebookRun:
         ]
         more = f"; and {len(failed) - 3} more" if len(failed) > 3 else ""
         return "; ".join(failed[:3]) + more or None
-
-    def answers(self) -> dict[str, Answer]:
-        """Returns an answer for every requested name, with the reason if it has no value."""
-        return dict(self._answers)
 
     def _collect_answers(self) -> dict[str, Answer]:
         """Returns the answers by name, with the reason for each missing value."""
@@ -287,13 +284,13 @@ class NotebookRun:
         self._extension_left = (MOST_TIMES - 1) * self._job.limits.notebook_seconds
         code = [each.source for each in self._code]
         for call_plan in self._job.call_plans:
-            if call_plan.name in self._answers and not (
+            if call_plan.name in self.answers and not (
                 call_plan.benchmark and call_plan.benchmark.alone
             ):
                 self._deaths = 0  # deaths caused by one function must not affect another
-                answer = self._answers[call_plan.name]
+                answer = self.answers[call_plan.name]
                 missing = missing_requirement(call_plan, self._job.device)
-                self._answers[call_plan.name] = add_call_results(
+                self.answers[call_plan.name] = add_call_results(
                     call_plan, answer, code, self._session, self, deferred=missing
                 )
 

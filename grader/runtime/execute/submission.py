@@ -82,7 +82,7 @@ def execute(
             run, about = _run_notebook(job, cells, chosen, start, options)
         except LostError:
             run, about = _run_notebook(job, cells, chosen, start, options)
-        answers = _add_measurements(job, cells, run.answers(), start, options)
+        answers = _add_measurements(job, cells, run.answers, start, options)
         answers = defer_missing(answers, run.cells)
         if job.overlay is not None:
             answers = job.overlay.answers(cells, run.shown)

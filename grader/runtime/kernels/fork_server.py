@@ -10,6 +10,7 @@ import socket
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -41,7 +42,14 @@ class ForkServer:
 
     def __init__(self, spec: LaunchSpec):
         self.about: dict[str, Any] = {}
-        self._spec = spec
+        self.spec = spec
+        self.kernels: set[ForkedKernel] = set()
+        """Its kernels that are not reaped yet."""
+        self.spares: dict[Limits, ForkedKernel] = {}
+        """The kernels that wait for a notebook."""
+        self.is_retired = False
+        """Whether it forks no more kernels, and is ended after its last one."""
+        self.last_use = time.monotonic()
         self._plan = spec.sandbox.plan(spec.device, loopback=spec.loopback)
         # Without a view, a kernel that runs as another user has to reach its folder in this one.
         passable = self._plan["view"] is None and spec.sandbox.uid_of(0) is not None
@@ -67,7 +75,7 @@ class ForkServer:
 
         Returns once the server is up. Raises NotStartedError, and ends the server.
         """
-        self._spec = spec
+        self.spec = spec
         try:
             request = {"imports": spec.imports, "warm_up": warm_up, "early": False}
             ipc.send_message(self._line, request)
@@ -89,8 +97,8 @@ class ForkServer:
         settings = {
             "line": server_end.fileno(),
             "plan": self._plan,
-            "seed": self._spec.seed,
-            "device": self._spec.device,
+            "seed": self.spec.seed,
+            "device": self.spec.device,
             "places": str(self._home.root),
             "folder": str(visible_folder),
         }
@@ -98,7 +106,7 @@ class ForkServer:
         script = folder / "settings.json"
         script.write_text(json.dumps(settings), encoding="utf-8")
         command = [sys.executable, "-P", "-m", "grader.runtime.worker.fork_server", str(script)]
-        environment = self._spec.environment(self._spec.sandbox.inner_folder(self._home))
+        environment = self.spec.environment(self.spec.sandbox.inner_folder(self._home))
         for name, value in package_path_variables().items():
             environment.setdefault(name, value)
         # Large pages halve the time of a fork.
@@ -106,7 +114,7 @@ class ForkServer:
         with server_end:
             try:
                 process = subprocess.Popen(  # noqa: S603
-                    self._spec.sandbox.wrap(command, self._home),
+                    self.spec.sandbox.wrap(command, self._home),
                     env=environment,
                     cwd="/",
                     stdin=subprocess.DEVNULL,
@@ -144,7 +152,7 @@ class ForkServer:
 
         Leaves nothing behind if it raises OSError or NotStartedError.
         """
-        spec = self._spec
+        spec = self.spec
         name = str(next(self._names))
         home = ScratchFolder(self._home.root / name)
         slot = next(_slots)
@@ -183,7 +191,9 @@ class ForkServer:
             except OSError as error:
                 raise NotStartedError("the fork server has exited") from error
             on_failure.pop_all()  # from here on they belong to the kernel
-        return ForkedKernel(home, inner, own_ends[0], own_ends[1], self.about, group)
+        kernel = ForkedKernel(home, inner, own_ends[0], own_ends[1], self.about, group)
+        self.kernels.add(kernel)
+        return kernel
 
     def close_inherited(self) -> None:
         """Closes the descriptors that a forked process has inherited from its parent."""

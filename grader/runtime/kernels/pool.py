@@ -13,7 +13,7 @@ import queue
 import threading
 import time
 import weakref
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 
 from grader.model import Limits
 from grader.runtime.kernels import scratch
@@ -44,26 +44,9 @@ def _load_server(
         if not spec.imports and early is None:
             raise
         log.warning("kernels start without preloaded modules", exc_info=True)
-        return _load_server(replace(spec, imports=()))
+        server = _load_server(replace(spec, imports=()))
+        server.spec = spec  # or every kernel that needs the modules would start another
     return server
-
-
-@dataclass(eq=False)
-class _PooledServer:
-    """A fork server with its kernels that are not reaped yet."""
-
-    spec: LaunchSpec
-    server: ForkServer
-    kernels: set[ForkedKernel] = field(default_factory=set)
-    spares: dict[Limits, ForkedKernel] = field(default_factory=dict)
-    is_retired: bool = False
-    """Whether it forks no more kernels, and is ended after its last one."""
-    last_use: float = field(default_factory=time.monotonic)
-
-    def fork(self, limits: Limits) -> ForkedKernel:
-        kernel = self.server.fork(limits)
-        self.kernels.add(kernel)
-        return kernel
 
 
 class KernelPool:
@@ -78,7 +61,7 @@ class KernelPool:
         self._ended: queue.Queue[ForkedKernel] = queue.Queue(_MOST_ENDED)
         self._reaper: threading.Thread | None = None
         self._swept = False
-        self._members: set[_PooledServer] = set()
+        self._servers: set[ForkServer] = set()
         self._early: dict[LaunchSpec, ForkServer] = {}
         self._starting: dict[LaunchSpec, threading.Lock] = {}
         self._lock = threading.RLock()
@@ -88,21 +71,21 @@ class KernelPool:
     @property
     def servers(self) -> list[ForkServer]:
         """The fork servers that fork kernels."""
-        return [member.server for member in self._members if not member.is_retired]
+        return [server for server in self._servers if not server.is_retired]
 
     @property
     def spares(self) -> list[ForkedKernel]:
         """The kernels that wait for a notebook."""
-        return [kernel for member in self._members for kernel in member.spares.values()]
+        return [kernel for server in self._servers for kernel in server.spares.values()]
 
     def reset_after_fork(self) -> None:
         """Resets the pool in a forked process, since all its kernels belong to the original."""
-        _others.append((self._members, self._early))  # kept: their destructors would end them
+        _others.append((self._servers, self._early))  # kept: their destructors would end them
         for server in self._early.values():
             server.close_inherited()
-        for member in self._members:
-            member.server.close_inherited()
-            for kernel in member.spares.values():
+        for server in self._servers:
+            server.close_inherited()
+            for kernel in server.spares.values():
                 kernel.close_inherited()
         self._reset()
 
@@ -115,7 +98,7 @@ class KernelPool:
         """
         bare = replace(spec, imports=())
         with contextlib.suppress(NotStartedError, OSError), self._lock:
-            if any(m.spec.can_serve(spec) for m in self._members if not m.is_retired):
+            if any(server.spec.can_serve(spec) for server in self.servers):
                 return
             if bare not in self._early:
                 self._early[bare] = ForkServer(bare)
@@ -128,22 +111,22 @@ class KernelPool:
         A fork server that is started for a *spare* runs what is slow the first time. Raises
         NotStartedError or OSError.
         """
-        member = self._find_or_start(spec, warm_up=spare)
-        kernel = self._take_spare(member, limits)
+        server = self._find_or_start(spec, warm_up=spare)
+        kernel = self._take_spare(server, limits)
         if kernel is None:
             with self._lock:
-                kernel = member.fork(limits)
+                kernel = server.fork(limits)
         if spare:
             # If it can't be started, the next caller gets the error.
             with contextlib.suppress(NotStartedError, OSError), self._lock:
-                if limits not in member.spares and not member.is_retired:
-                    member.spares[limits] = member.fork(limits)
+                if limits not in server.spares and not server.is_retired:
+                    server.spares[limits] = server.fork(limits)
         return kernel
 
-    def _take_spare(self, member: _PooledServer, limits: Limits) -> ForkedKernel | None:
+    def _take_spare(self, server: ForkServer, limits: Limits) -> ForkedKernel | None:
         """Returns a living spare with these limits; None if there is none."""
         with self._lock:
-            kernel = member.spares.pop(limits, None)
+            kernel = server.spares.pop(limits, None)
         if kernel is None:
             return None
         kernel.read_messages()
@@ -152,34 +135,34 @@ class KernelPool:
         self.end(kernel)
         return None
 
-    def _find_or_start(self, spec: LaunchSpec, *, warm_up: bool) -> _PooledServer:
-        """Returns the member for *spec*, or one that has imported more; starts it if needed."""
+    def _find_or_start(self, spec: LaunchSpec, *, warm_up: bool) -> ForkServer:
+        """Returns the server for *spec*, or one that has imported more; starts it if needed."""
         with self._lock:
             has_swept, self._swept = self._swept, True
             starting = self._starting.setdefault(spec, threading.Lock())
         if not has_swept:
             scratch.remove_abandoned()
         with starting:
-            member = self._find_living_member(spec)
-            if member is None:
+            server = self._find_living_server(spec)
+            if server is None:
                 with self._lock:
                     early = self._early.pop(replace(spec, imports=()), None)
-                member = _PooledServer(spec, _load_server(spec, early, warm_up=warm_up))
+                server = _load_server(spec, early, warm_up=warm_up)
                 with self._lock:
-                    self._members.add(member)
+                    self._servers.add(server)
                 self._retire_idle_later()
-            return member
+            return server
 
-    def _find_living_member(self, spec: LaunchSpec) -> _PooledServer | None:
-        """Returns a member that can serve *spec*; None if none lives. Retires dead ones."""
+    def _find_living_server(self, spec: LaunchSpec) -> ForkServer | None:
+        """Returns a server that can serve *spec*; None if none lives. Retires dead ones."""
         with self._lock:
-            fitting = [m for m in self._members if not m.is_retired and m.spec.can_serve(spec)]
-            for member in fitting:
-                member.last_use = time.monotonic()
-        for member in fitting:
-            if member.server.is_alive:
-                return member
-            self._retire(member)
+            fitting = [server for server in self.servers if server.spec.can_serve(spec)]
+            for server in fitting:
+                server.last_use = time.monotonic()
+        for server in fitting:
+            if server.is_alive:
+                return server
+            self._retire(server)
         return None
 
     def _retire_idle_later(self) -> None:
@@ -194,32 +177,32 @@ class KernelPool:
         self._timer = None
         with self._lock:
             idle = [
-                member
-                for member in self._members
-                if member.kernels == set(member.spares.values())
-                and time.monotonic() - member.last_use > IDLE_SECONDS
+                server
+                for server in self._servers
+                if server.kernels == set(server.spares.values())
+                and time.monotonic() - server.last_use > IDLE_SECONDS
             ]
-        for member in idle:
-            self._retire(member)
-        if self._members:
+        for server in idle:
+            self._retire(server)
+        if self._servers:
             self._retire_idle_later()
 
-    def _retire(self, member: _PooledServer) -> None:
+    def _retire(self, server: ForkServer) -> None:
         """Stops using a fork server, and ends it after its last kernel, which would end with it."""
         with self._lock:
-            member.is_retired = True
-            spares, member.spares = list(member.spares.values()), {}
+            server.is_retired = True
+            spares, server.spares = list(server.spares.values()), {}
         for kernel in spares:
             self.end(kernel)
-        self._end_server(member)
+        self._end_server(server)
 
-    def _end_server(self, member: _PooledServer) -> None:
+    def _end_server(self, server: ForkServer) -> None:
         """Ends a retired fork server if it has no kernel left."""
         with self._lock:
-            if not member.is_retired or member.kernels or member not in self._members:
+            if not server.is_retired or server.kernels or server not in self._servers:
                 return
-            self._members.remove(member)
-        member.server.end()
+            self._servers.remove(server)
+        server.end()
 
     def end(self, kernel: ForkedKernel) -> None:
         """Signals a kernel and all its processes to end; a background thread reaps them.
@@ -242,12 +225,12 @@ class KernelPool:
             try:
                 kernel.reap()
                 with self._lock:
-                    owners = [m for m in self._members if kernel in m.kernels]
-                    for member in owners:
-                        member.kernels.remove(kernel)
-                        member.last_use = time.monotonic()
-                for member in owners:
-                    self._end_server(member)
+                    owners = [server for server in self._servers if kernel in server.kernels]
+                    for server in owners:
+                        server.kernels.remove(kernel)
+                        server.last_use = time.monotonic()
+                for server in owners:
+                    self._end_server(server)
             except Exception:  # the next one has to be reaped, too
                 log.exception("cleaning up after a kernel failed")
             finally:
@@ -267,13 +250,13 @@ class KernelPool:
             unused, self._early = self._early, {}
         for server in unused.values():
             server.end()
-        for member in list(self._members):
-            self._retire(member)
+        for server in list(self._servers):
+            self._retire(server)
         self.wait_until_reaped()
         with self._lock:  # those with a kernel that was taken and never returned
-            remaining, self._members = self._members, set()
-        for member in remaining:
-            member.server.end()
+            remaining, self._servers = self._servers, set()
+        for server in remaining:
+            server.end()
 
 
 _pools: weakref.WeakSet[KernelPool] = weakref.WeakSet()
