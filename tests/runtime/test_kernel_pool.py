@@ -25,6 +25,7 @@ from grader.runtime.execute import execute
 from grader.runtime.kernels import NotStartedError, scratch, warm
 from grader.runtime.kernels import pool as nursery
 from grader.runtime.kernels.base import KernelOptions, LaunchSpec
+from grader.runtime.kernels.forked import ForkedKernel
 from grader.runtime.kernels.pool import KernelPool
 from grader.runtime.kernels.session import KernelSession
 from grader.runtime.sandbox import choose, sandboxes
@@ -42,7 +43,12 @@ def parents(own: KernelPool) -> set[int]:
 
 def ready(own: KernelPool) -> int:
     """How many kernels wait for a notebook."""
-    return len(own.spares)
+    return len(kept_ready(own))
+
+
+def kept_ready(own: KernelPool) -> list[ForkedKernel]:
+    """The kernels that wait for a notebook."""
+    return [kernel for server in own.servers for kernel in server.spares.values()]
 
 
 def gone(pids: set[int]) -> bool:
@@ -121,7 +127,7 @@ def test_a_kernel_that_died_while_it_waited_is_not_given_to_anybody(
 ) -> None:
     run("pass", asks="")
     own_nursery.wait_until_reaped()
-    (waiting,) = own_nursery.spares
+    (waiting,) = kept_ready(own_nursery)
     (kernel,) = (pid for parent in parents(own_nursery) for pid in below(parent) if is_kernel(pid))
     os.kill(kernel, signal.SIGKILL)
 

@@ -12,7 +12,6 @@ import os
 import queue
 import threading
 import time
-import weakref
 from dataclasses import replace
 
 from grader.model import Limits
@@ -54,7 +53,8 @@ class KernelPool:
 
     def __init__(self) -> None:
         self._reset()
-        _pools.add(self)
+        if hasattr(os, "register_at_fork"):
+            os.register_at_fork(after_in_child=self._reset_after_fork)
 
     def _reset(self) -> None:
         """Empties the pool, without ending anything that was in it."""
@@ -73,12 +73,7 @@ class KernelPool:
         """The fork servers that fork kernels."""
         return [server for server in self._servers if not server.is_retired]
 
-    @property
-    def spares(self) -> list[ForkedKernel]:
-        """The kernels that wait for a notebook."""
-        return [kernel for server in self._servers for kernel in server.spares.values()]
-
-    def reset_after_fork(self) -> None:
+    def _reset_after_fork(self) -> None:
         """Resets the pool in a forked process, since all its kernels belong to the original."""
         _others.append((self._servers, self._early))  # kept: their destructors would end them
         for server in self._early.values():
@@ -259,17 +254,6 @@ class KernelPool:
             server.end()
 
 
-_pools: weakref.WeakSet[KernelPool] = weakref.WeakSet()
 _others: list[object] = []
-
-
-def _reset_after_fork() -> None:
-    for pool in list(_pools):
-        pool.reset_after_fork()
-
-
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_reset_after_fork)
-
 kernel_pool = KernelPool()
 atexit.register(kernel_pool.close)
