@@ -145,14 +145,8 @@ class InlineExecutor(Executor):
         self._open = False
 
 
-@executors.add("inline")
-def _open_inline(_argument: str, _jobs: int) -> Executor:
-    return InlineExecutor()
-
-
-@executors.add("threads")
-def _open_threads(_argument: str, jobs: int) -> Executor:
-    return ThreadPoolExecutor(jobs, thread_name_prefix="grader")
+executors.add("inline")(lambda _argument, _jobs: InlineExecutor())
+executors.add("threads")(lambda _argument, jobs: ThreadPoolExecutor(jobs, "grader"))
 
 
 @executors.add("processes")
