@@ -56,7 +56,8 @@ def execute(
             raise SubmissionError(job.submission.refusal)
         cells = notebook.read(data).cells
     except SubmissionError as error:
-        return _unreadable_evidence(job, error.what)
+        unread = {name: Answer(name=name, raw=None, absent=error.what) for name in job.names}
+        return _evidence_without_run(job, Outcome.CRASHED, error.what, unread)
     if job.overlay is not None:
         cells = job.overlay.apply(cells)
     if job.loopback:
@@ -87,7 +88,8 @@ def execute(
         if job.overlay is not None:
             answers = job.overlay.answers(cells, run.shown)
     except NotStartedError as error:
-        return _not_started_evidence(job, error, time.monotonic() - began)
+        note = f"we could not run this notebook; no points are deducted ({error})"
+        return _evidence_without_run(job, Outcome.REFUSED, note, {}, time.monotonic() - began)
     disturbed = _find_disturbances(job, run, answers)
     cut_short = _find_cut_short(run, answers)
     return Evidence(
@@ -240,27 +242,16 @@ def _modules_to_preload(
     return tuple(name for name in _PRELOADED if name in needed)
 
 
-def _unreadable_evidence(job: Job, why: str) -> Evidence:
-    """Returns evidence for a file that is not a notebook; every answer says *why*."""
+def _evidence_without_run(
+    job: Job, outcome: Outcome, note: str, answers: Mapping[str, Answer], seconds: float = 0.0
+) -> Evidence:
     return Evidence(
         submission_sha256=job.submission.sha256,
-        outcome=Outcome.CRASHED,
-        answers={name: Answer(name=name, raw=None, absent=why) for name in job.names},
-        cells=(),
-        seconds=0.0,
-        note=why,
-    )
-
-
-def _not_started_evidence(job: Job, error: NotStartedError, seconds: float) -> Evidence:
-    """Returns evidence that no kernel started, which costs the student no points."""
-    return Evidence(
-        submission_sha256=job.submission.sha256,
-        outcome=Outcome.REFUSED,
-        answers={},
+        outcome=outcome,
+        answers=answers,
         cells=(),
         seconds=round(seconds, 3),
-        note=f"we could not run this notebook; no points are deducted ({error})",
+        note=note,
     )
 
 
