@@ -7,7 +7,6 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from pathlib import Path
 
 from grader.runtime.worker import process_tree
 
@@ -119,7 +118,7 @@ class FairClock:
 
 def count_oom_kills() -> int:
     """Returns how many processes the system has killed for lack of memory; 0 if unknown."""
-    for line in _read_text("/proc/vmstat").splitlines():
+    for line in process_tree.read_system_file("/proc/vmstat").splitlines():
         name, _, value = line.partition(" ")
         if name == "oom_kill" and value.strip().isdigit():
             return int(value)
@@ -128,18 +127,11 @@ def count_oom_kills() -> int:
 
 def _read_cpu_seconds(path: str) -> float:
     """Returns the processor time in a `stat` file of /proc; 0 if it can't be read."""
-    fields = _read_text(path).rpartition(")")[2].split()
+    fields = process_tree.read_system_file(path).rpartition(")")[2].split()
     return sum(map(int, fields[11:15])) / _TICK if len(fields) > 15 else 0.0
 
 
 def _read_wait_seconds(path: str) -> float | None:
     """Returns the waiting time in a `schedstat` file of /proc; None if it can't be read."""
-    fields = _read_text(path).split()
+    fields = process_tree.read_system_file(path).split()
     return int(fields[1]) / 1e9 if len(fields) == 3 else None
-
-
-def _read_text(path: str) -> str:
-    try:
-        return Path(path).read_text(encoding="ascii", errors="replace")
-    except OSError:
-        return ""

@@ -12,6 +12,7 @@ from pathlib import Path
 
 from grader import __version__
 from grader.runtime.machine.records import CacheLevel, Hardware, Software
+from grader.runtime.worker.process_tree import read_system_file
 
 _CPUS = Path("/sys/devices/system/cpu")
 _GROUPS = Path("/sys/fs/cgroup")
@@ -48,7 +49,7 @@ def read_software() -> Software:
 def usable_cpus() -> int:
     """Returns the number of CPUs that this process may use, by its affinity and cgroup quota."""
     count = len(_own_cpus())
-    quota = (_read_text(_GROUPS / "cpu.max") or "").split()
+    quota = read_system_file(_GROUPS / "cpu.max").split()
     if len(quota) == 2 and all(part.isdecimal() for part in quota):
         count = min(count, max(1, round(int(quota[0]) / max(1, int(quota[1])))))
     return max(1, count)
@@ -57,8 +58,9 @@ def usable_cpus() -> int:
 def available_bytes() -> int | None:
     """Returns the memory available without swapping, within the cgroup's limit; None if unknown."""
     free = _read_memory("MemAvailable")
-    limit, used = _read_text(_GROUPS / "memory.max"), _read_text(_GROUPS / "memory.current")
-    if limit and used and limit.isdecimal() and used.isdecimal():
+    names = ("memory.max", "memory.current")
+    limit, used = (read_system_file(_GROUPS / name).strip() for name in names)
+    if limit.isdecimal() and used.isdecimal():
         unused = max(0, int(limit) - int(used))
         free = unused if free is None else min(free, unused)
     return free
@@ -70,7 +72,7 @@ def iter_caches() -> Iterator[CacheLevel]:
     for cpu in sorted(_own_cpus()):
         for folder in (_CPUS / f"cpu{cpu}/cache").glob("index[0-9]*"):
             names = ("level", "size", "type", "shared_cpu_list")
-            level, size, kind, shared = (_read_text(folder / name) or "" for name in names)
+            level, size, kind, shared = (read_system_file(folder / name).strip() for name in names)
             match = re.fullmatch(r"(\d{1,12})([KMG]?)", size, re.ASCII)
             if match and level.isdecimal() and kind != "Instruction":
                 bits = {"": 0, "K": 10, "M": 20, "G": 30}[match[2]]
@@ -93,16 +95,8 @@ def _read_memory(name: str) -> int | None:
 
 
 def _find_in_file(path: str, pattern: str) -> str | None:
-    match = re.search(pattern, _read_text(Path(path)) or "", re.MULTILINE)
+    match = re.search(pattern, read_system_file(path), re.MULTILINE)
     return match[1].strip() if match else None
-
-
-def _read_text(path: Path) -> str | None:
-    """Returns the contents of one of the system's files; None if it can't be read."""
-    try:
-        return path.read_text(encoding="utf-8", errors="replace").strip()
-    except OSError:
-        return None
 
 
 def _package_version(package: str) -> str | None:

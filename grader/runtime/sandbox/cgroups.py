@@ -20,6 +20,8 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
+from grader.runtime.worker.process_tree import read_system_file
+
 _WANTED = ("memory", "pids", "cpu")
 _PROCESSES = "cgroup.procs"
 _SHARED = "cgroup.subtree_control"
@@ -296,10 +298,7 @@ def _is_abandoned(name: str) -> bool:
 
 def _read_words(path: Path) -> list[str]:
     """Returns the words in a file; none if it is missing."""
-    try:
-        return path.read_text(encoding="utf-8", errors="replace").split()
-    except OSError:
-        return []
+    return read_system_file(path).split()
 
 
 def _write_value(path: Path, value: int | str) -> bool:

@@ -107,6 +107,14 @@ def list_threads(pid: int, proc: str = PROC) -> list[int]:
         return []
 
 
+def read_system_file(path: str | Path) -> str:
+    """Returns the text of one of the system's files; empty if it can't be read."""
+    try:
+        return Path(path).read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return ""
+
+
 def _list_children(pid: int, proc: str = PROC) -> list[int]:
     """Returns the children of all threads of a process."""
     children: list[int] = []
