@@ -13,6 +13,7 @@ from grader.kinds.hidden.source import FAILED_BEFORE, UNDEFINED
 from grader.model import Answer, Call, CallPlan, Outcome, Raw
 from grader.runtime.kernels import CallResult, Session
 from grader.runtime.kernels.ask import UNREADABLE, check_string, decode_json
+from grader.runtime.kernels.base import StepResult
 from grader.wire.encoding import RESULT, TOO_MUCH
 
 MOST_DEATHS = 8
@@ -41,7 +42,7 @@ class NotebookKernels(Protocol):
     def revive_kernel(self) -> bool:
         """Returns whether a kernel has run the whole notebook; starts one if needed."""
 
-    def record_contention(self, step: CallResult, what: str, name: str) -> None:
+    def record_contention(self, step: StepResult, what: str, name: str) -> None:
         """Records how other work interfered with a call of *name*; called after every call."""
 
     def record_death(self) -> None:

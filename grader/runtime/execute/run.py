@@ -14,11 +14,11 @@ from grader.runtime.execute.reasons import CodeCell, Reasons, add_limit
 from grader.runtime.kernels import (
     MOST_TIMES,
     AskReply,
-    CallResult,
     CellResult,
     NotStartedError,
     Session,
 )
+from grader.runtime.kernels.base import StepResult
 
 MAX_RESTARTS = 3
 DIED_TOO_OFTEN = "because the kernel died too many times"
@@ -153,9 +153,7 @@ class NotebookRun:
         """Returns the seconds until the current time limit."""
         return self._end - time.monotonic()
 
-    def record_contention(
-        self, step: CellResult | CallResult, what: str, name: str = WHOLE
-    ) -> None:
+    def record_contention(self, step: StepResult, what: str, name: str = WHOLE) -> None:
         """Records how other work on the machine interfered with a step of the answer *name*.
 
         Extends the notebook's time by the time for which the kernel was kept waiting.

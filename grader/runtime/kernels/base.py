@@ -72,44 +72,46 @@ class KernelOptions(LaunchSpec):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class CellResult:
+class StepResult:
+    """What a request to a kernel did to the kernel."""
+
+    alive: bool = True
+    """Whether the kernel is still alive; if not, only `restart` and `close` can be called."""
+    wait_seconds: float = 0.0
+    """The part of the time in which other work kept the kernel from running."""
+    disturbance: str = ""
+    """How the machine interfered, such as by running out of memory; empty if it did not."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CellResult(StepResult):
     """The result of running one piece of code."""
 
     outcome: Outcome
     seconds: float
-    alive: bool
-    """Whether the kernel is still alive; if not, only `restart` and `close` can be called."""
     error: str | None = None
     """The exception, such as "NameError: ..."; if the kernel died, what the cell did."""
     line: int | None = None
     output: str = ""
-    wait_seconds: float = 0.0
-    """The part of `seconds` in which other work kept the kernel from running."""
-    disturbance: str = ""
-    """How the machine interfered, such as by running out of memory; empty if it did not."""
     visible_outputs: tuple[tuple[str, ...], ...] = ()
     """The outputs that nbgrader's rule looks at, in order: `("error",)`, `("stderr",)` and
     `("result", text)`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class AskReply:
+class AskReply(StepResult):
     """A kernel's reply about names; its form is checked, its truth is not."""
 
     values: Mapping[str, Raw] = field(default_factory=dict)
     """A name that is not here was not defined."""
     garbled_names: frozenset[str] = frozenset()
     """Names whose value did not have the form that the probe produces."""
-    alive: bool = True
-    """False if the kernel died or was killed while answering."""
     late: bool = False
     """Whether no reply came in time."""
-    disturbance: str = ""
-    """How the machine interfered; empty if it did not."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class CallResult:
+class CallResult(StepResult):
     """The result of one call of a student's function."""
 
     reply: str | None
@@ -118,14 +120,9 @@ class CallResult:
     """From the request to the reply, by the grader's clock."""
     late: bool = False
     """Whether it was interrupted or killed because it reached its time limit."""
-    alive: bool = True
     error: str | None = None
     """How the call ended the kernel; None if the kernel is alive."""
     outcome: Outcome = Outcome.FINISHED
-    wait_seconds: float = 0.0
-    """The part of `seconds` in which other work kept the kernel from running."""
-    disturbance: str = ""
-    """How the machine interfered; empty if it did not."""
 
 
 class Session(Protocol):
