@@ -297,8 +297,6 @@ def _suggest_namespace_fix(root: bool) -> str:
         value = path.read_text(encoding="ascii").strip() if path.exists() else wanted
         if value != wanted and not (value.isdigit() and int(value) > 1):
             return f"sudo sysctl -w {name.replace('/', '.')}={wanted}"
-        if name.startswith("kernel/apparmor") and value == "1":
-            return f"sudo sysctl -w {name.replace('/', '.')}=0"
     return "allow user namespaces; run a container with a seccomp profile that allows them"
 
 
