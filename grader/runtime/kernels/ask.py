@@ -94,11 +94,7 @@ def startup_code(seed: int) -> str:
 
 def read_description(reply: object) -> Mapping[str, object]:
     """Returns what the kernel said about itself in answer to `startup_code`."""
-    try:
-        description = json.loads(_find_text(reply))
-    except ValueError:
-        return {}
-    return description if isinstance(description, dict) else {}
+    return dict(json.loads(_find_text(reply)))
 
 
 def parse_values(names: tuple[str, ...], reply: object) -> AskReply:
