@@ -40,21 +40,17 @@ class GradedShell(ZMQInteractiveShell):
         """Returns Python for a cell that may contain IPython syntax.
 
         Most cells are Python already, which IPython finds out slowly. Called twice for each cell.
+        A cell of one line may also be a magic without its sign, or quit without parentheses.
         """
         last_cell, python = self._transformed
         if raw_cell != last_cell:
-            plain = not self._detect_custom_transformers() and _is_python(raw_cell)
-            python = self._transform_line(raw_cell) if plain else super().transform_cell(raw_cell)
+            has_lines = len(raw_cell.splitlines()) > 1
+            if has_lines and not self._detect_custom_transformers() and _is_python(raw_cell):
+                python = raw_cell if raw_cell.endswith("\n") else raw_cell + "\n"
+            else:
+                python = super().transform_cell(raw_cell)
             self._transformed = (raw_cell, python)
         return python
-
-    def _transform_line(self, text: str) -> str:
-        """Transforms a cell of one line: a magic without its sign, or quit without parentheses."""
-        if len(text.splitlines()) != 1:
-            return text if text.endswith("\n") else text + "\n"
-        manager: Any = self.prefilter_manager
-        with self.builtin_trap:
-            return str(manager.prefilter_lines(text.rstrip("\n"))) + "\n"
 
     def _detect_custom_transformers(self) -> bool:
         """Returns whether transformers differ from those at first, or any runs after IPython's."""
