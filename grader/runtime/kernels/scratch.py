@@ -128,12 +128,6 @@ def remove_folder(place: ScratchFolder) -> None:
         place.root.rmdir()
 
 
-def hide_folder(text: str, place: ScratchFolder) -> str:
-    """Returns *text* without the folder's name, which means nothing to students."""
-    work = str(place.work)
-    return text.replace(work + os.sep, "").replace(work, ".").replace(str(place.root), "~")
-
-
 @contextlib.contextmanager
 def _open_folder(name: str, parent: int | None = None) -> Iterator[int]:
     """Opens the folder *name* for reading and writing. Raises OSError."""
