@@ -93,7 +93,8 @@ def make_course(
     folder = root / "course"
     for part in (folder / "submissions", root / "home" / ".ssh", root / "tmp"):
         part.mkdir(parents=True)
-    students = tuple(_student_of(s, canaries) for s in takers)
+    name = f"Honest {canaries['roster']}"
+    students = tuple(Student(id=s.id, name=name if s.honest else s.attack.name) for s in takers)
     exam = str(attacks_folder() / "hostile.yaml")
     made = make_release(bank, exam, students, folder / "release", _PRIVATE_KEY)
     (folder / "notes.txt").write_text(canaries["file"] + "\n", encoding="utf-8")
@@ -128,11 +129,6 @@ def _exam_takers(attacks: Sequence[Attack], honest: Attack, run: str) -> Iterato
         yield ExamTaker(
             id=f"s{number:03d}", attack=attack, honest=attack is honest, token=f"{run}n{number:03d}"
         )
-
-
-def _student_of(sitter: ExamTaker, canaries: Mapping[str, str]) -> Student:
-    name = f"Honest {canaries['roster']}" if sitter.honest else sitter.attack.name
-    return Student(id=sitter.id, name=name)
 
 
 def _write_submissions(course: RedTeamCourse, bank: Bank, words: Mapping[str, object]) -> None:
