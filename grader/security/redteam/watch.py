@@ -20,9 +20,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Self
 
-from grader.runtime.worker.syscalls import prctl
+from grader.runtime.worker.syscalls import PR_SET_CHILD_SUBREAPER, prctl
 
-_PR_SET_CHILD_SUBREAPER = 36
 _LONGEST = 200
 SEGMENT_BYTES = 1_000_003
 """A size of shared memory that no other program is likely to use."""
@@ -122,13 +121,13 @@ class OrphanReaper:
     def __enter__(self) -> Self:
         self._before = set(_iter_children())
         if sys.platform == "linux":
-            prctl(_PR_SET_CHILD_SUBREAPER, 1)
+            prctl(PR_SET_CHILD_SUBREAPER, 1)
         return self
 
     def __exit__(self, *_: object) -> None:
         self.kill_all()
         if sys.platform == "linux":
-            prctl(_PR_SET_CHILD_SUBREAPER, 0)
+            prctl(PR_SET_CHILD_SUBREAPER, 0)
 
     def wait_for_remaining(self, seconds: float = 2.0) -> tuple[Leftover, ...]:
         """Returns the remaining processes, after those that are ending had time to do so."""
