@@ -6,7 +6,7 @@ from functools import cached_property
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 from grader.errors import PackageError, SetupError
 from grader.files import AGAIN, make_private_folder, make_write_error, write_atomic
@@ -18,23 +18,6 @@ _FOLDER = "evidence"
 _EXAMPLE = "s3://my-bucket/midterm"
 _PACKAGES = {"s3": "s3fs", "gs": "gcsfs", "gcs": "gcsfs", "abfs": "adlfs", "az": "adlfs"}
 """The packages that fsspec needs for some protocols."""
-
-
-class EvidencePlace(Protocol):
-    """Stores named pieces of data that never change."""
-
-    def where(self, name: str) -> str:
-        """Returns the path or the address of a piece, for messages."""
-
-    def read(self, name: str) -> bytes | None:
-        """Returns a piece, or None if there is none. Raises SetupError if the place can't be
-        reached."""
-
-    def write(self, name: str, data: bytes) -> None:
-        """Stores a piece durably. Raises SetupError if it can't be stored."""
-
-    def remove(self, name: str) -> None:
-        """Removes a piece, if it exists. Raises SetupError if it can't be removed."""
 
 
 class EvidenceFolder:
@@ -127,6 +110,10 @@ class ObjectStore:
             where=self.where(name),
             fix=f"check the address, the credentials, and the network, then {AGAIN}",
         )
+
+
+EvidencePlace = EvidenceFolder | ObjectStore
+"""Stores named pieces of data that never change."""
 
 
 def parse_store(address: str) -> ObjectStore:
