@@ -118,12 +118,7 @@ class EvidenceFiles:
         data = self.place.read(_name(digest))
         if data is None:  # earlier versions did not compress
             return self.place.read(_plain_name(digest))
-        unpacking = zlib.decompressobj(_GZIP)
-        try:
-            text = unpacking.decompress(data, size + 1)
-        except zlib.error:
-            return b""
-        return text if unpacking.eof and not unpacking.unused_data else b""
+        return _unpack_bytes(data, size)
 
     def _remember_whole(self, digest: str) -> None:
         """Remembers that the piece is not damaged, so that it is not read again to check."""
@@ -148,12 +143,18 @@ def pack_evidence(evidence: Evidence) -> bytes:
 def unpack_evidence(data: bytes) -> Evidence:
     """Returns the evidence that `pack_evidence` wrote. Raises GraderError if *data* is anything
     else."""
+    return evidence_from_json(_unpack_bytes(data, 2 * MAX_BYTES))
+
+
+def _unpack_bytes(data: bytes, size: int) -> bytes:
+    """Returns the content of *data*, at most *size* bytes, or empty bytes if *data* is damaged or
+    its content larger."""
     unpacking = zlib.decompressobj(_GZIP)
     try:
-        text = unpacking.decompress(data, 2 * MAX_BYTES)
+        content = unpacking.decompress(data, size + 1)
     except zlib.error:
-        text = b""
-    return evidence_from_json(text)
+        return b""
+    return content if unpacking.eof and not unpacking.unused_data else b""
 
 
 def limit_size(evidence: Evidence, most: int = MAX_BYTES) -> tuple[Evidence, bytes]:
