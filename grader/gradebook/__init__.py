@@ -1,6 +1,7 @@
 """The store of students, submissions, evidence, grades, overrides, and the audit log."""
 
+from grader.gradebook.audit_log import AuditLine
 from grader.gradebook.book import Gradebook
 from grader.gradebook.changes import Difference, difference
 from grader.gradebook.evidence import evidence_from_json, evidence_to_json
-from grader.gradebook.records import AuditLine, FiledGrade
+from grader.gradebook.rows import FiledGrade

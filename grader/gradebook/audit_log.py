@@ -3,19 +3,31 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 
 from sqlalchemy import ColumnElement, Connection, Engine, RowMapping, func, or_, select
 
 from grader.gradebook import schema
 from grader.gradebook.plain import read_record
-from grader.gradebook.records import AuditLine
 
 ENGINE = "grader"
 """Recorded for what the grader does by itself, such as executions."""
 AND = " and "
 """Between the people whose marks led to one decision."""
 _T = schema.audit.c
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AuditLine:
+    """One action in the audit log."""
+
+    number: int
+    at: str
+    what: str
+    who: str
+    why: str
+    detail: Mapping[str, object] = field(default_factory=dict)
 
 
 class AuditLog:

@@ -12,11 +12,11 @@ from typing import Self
 from sqlalchemy import URL, Connection, Engine, insert
 
 from grader.errors import GraderError, SetupError
-from grader.gradebook import decision_rows, executions, overrides, rows, schema, submissions, times
+from grader.gradebook import decision_rows, overrides, rows, schema, submissions
 from grader.gradebook import students as students_table
 from grader.gradebook.address import check_choice, find_address, store_address
 from grader.gradebook.answers import Answers
-from grader.gradebook.audit_log import ENGINE, AuditLog, read_lines
+from grader.gradebook.audit_log import ENGINE, AuditLine, AuditLog, read_lines
 from grader.gradebook.decisions import Decisions
 from grader.gradebook.derived import Derived
 from grader.gradebook.double_marks import DoubleMarks
@@ -26,11 +26,10 @@ from grader.gradebook.evidence_places import EvidencePlace, choose_place, store_
 from grader.gradebook.opening import DatabaseFile, open_gradebook
 from grader.gradebook.personal import PersonalData
 from grader.gradebook.plain import now, to_json
-from grader.gradebook.records import AuditLine, FiledGrade
 from grader.gradebook.requests import Requests
+from grader.gradebook.rows import FiledGrade
 from grader.gradebook.rubrics import Rubrics
-from grader.gradebook.store import Store
-from grader.gradebook.stored_settings import read_setting, store_setting
+from grader.gradebook.store import Store, read_setting, store_setting
 from grader.model import Evidence, Grade, Mark, Override, Student, Submission
 from grader.model.course import HandedIn
 from grader.model.result import EvidenceSummary
@@ -178,17 +177,17 @@ class Gradebook:
     def put_times(self, batch: Sequence[HandedIn], *, by: str) -> None:
         """Stores when files were handed in, in place of earlier times of the same files."""
         with self._write_transaction() as connection:
-            stored = set(times.read_times(connection))
+            stored = set(submissions.read_times(connection))
             new = [handed_in for handed_in in batch if handed_in not in stored]
             if new:
-                times.store_times(connection, new)
+                submissions.store_times(connection, new)
                 detail = {"times": [asdict(handed_in) for handed_in in new]}
                 self._log_action(connection, "times of submission set", by, "", detail)
 
     def times(self) -> tuple[HandedIn, ...]:
         """Returns when files were handed in, sorted by student and file."""
         with self._engine.begin() as connection:
-            return tuple(times.read_times(connection))
+            return tuple(submissions.read_times(connection))
 
     # Evidence
 
@@ -217,7 +216,7 @@ class Gradebook:
         Raises GraderError, naming the evidence file, if it is missing or damaged.
         """
         with self._engine.begin() as connection:
-            latest = executions.find_latest(connection, submission_sha256, fingerprint)
+            latest = submissions.find_latest(connection, submission_sha256, fingerprint)
         return None if latest is None else self.evidence_files.read(*latest)
 
     def find_evidence(
@@ -235,14 +234,14 @@ class Gradebook:
     def evidence_summaries(self) -> dict[str, EvidenceSummary]:
         """Returns the latest execution of each file, by the file's SHA-256."""
         with self._engine.begin() as connection:
-            summaries = executions.read_summaries(connection)
+            summaries = submissions.read_summaries(connection)
             return {summary.submission_sha256: summary for summary in summaries}
 
     def evidence_digests(self, files: Iterable[str]) -> dict[str, str]:
         """Returns the SHA-256 of the latest evidence of *files* by the SHA-256 of the file, without
         evidence that is missing or damaged."""
         with self._engine.begin() as connection:
-            latest = executions.find_digests(connection, list(files))
+            latest = submissions.find_digests(connection, list(files))
         is_whole = self.evidence_files.is_whole
         return {file: digest for file, (digest, size) in latest.items() if is_whole(digest, size)}
 
@@ -286,8 +285,8 @@ class Gradebook:
         """
         which = rows.is_current(students)
         with self._engine.begin() as connection:
-            for _, _, grade in rows.read_grades(connection, which):
-                yield grade
+            for filed in rows.read_grades(connection, which):
+                yield filed.grade
 
     def grade_heads(self) -> dict[str, tuple[str, str | None]]:
         """Returns a digest of each current grade and its file's SHA-256, by student ID, a hundred
@@ -305,13 +304,13 @@ class Gradebook:
         t = schema.grades
         mine = (t.c.student == student) & t.c.current.is_(True)
         with self._engine.begin() as connection:
-            return next((grade for _, _, grade in rows.read_grades(connection, mine)), None)
+            return next((filed.grade for filed in rows.read_grades(connection, mine)), None)
 
     def attempt_grades(self, *, of_several: bool = False) -> tuple[Grade, ...]:
         """Returns the newest grade of each file, only of students with several if *of_several*."""
         with self._engine.begin() as connection:
             grades = rows.read_grades(connection, rows.attempts_condition(of_several=of_several))
-            return tuple(grade for _, _, grade in grades)
+            return tuple(filed.grade for filed in grades)
 
     def attempt_heads(self) -> list[tuple[str, str, str | None]]:
         """Returns student, digest, and file of each grade in `attempt_grades(of_several=True)`."""
@@ -330,8 +329,7 @@ class Gradebook:
     def history(self, student: str) -> tuple[FiledGrade, ...]:
         """Returns every grade that the student ever had, oldest first."""
         with self._engine.begin() as connection:
-            grades = rows.read_grades(connection, schema.grades.c.student == student)
-            return tuple(FiledGrade(run=run, at=at, grade=grade) for run, at, grade in grades)
+            return tuple(rows.read_grades(connection, schema.grades.c.student == student))
 
     def _begin_run(self, connection: Connection, why: str, by: str) -> int:
         line = {"at": self._clock(), "why": why}

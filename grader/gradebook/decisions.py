@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from sqlalchemy import Connection, update
 
 from grader.errors import SetupError
-from grader.gradebook import overrides, parts, request_rows, schema
+from grader.gradebook import overrides, parts, schema
 from grader.gradebook.decision_rows import (
     condition_on_names,
     current_decisions,
@@ -34,7 +34,7 @@ from grader.model.desk import (
     sum_points,
 )
 
-_DECISIONS = schema.decisions
+_DECISIONS, _ANSWERS = schema.decisions, schema.request_answers
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -161,7 +161,8 @@ class Decisions:
             detail = {"student": decision.student, "name": decision.name, "points": decision.points}
             self._log(connection, "decision undone", by, "", detail)
             self._restore(connection, again, decision, by)
-        request_rows.undo_answers(connection, schema.request_answers.c.batch == batch)
+        reopened = update(_ANSWERS).where(_ANSWERS.c.batch == batch)
+        connection.execute(reopened.values(undone=True))
         return len(decisions)
 
     def _restore(self, connection: Connection, batch: int, decision: Decision, by: str) -> None:

@@ -13,8 +13,7 @@ from sqlalchemy import ColumnElement, Connection, Select, Table, delete, select,
 
 from grader.gradebook import schema
 from grader.gradebook.plain import to_json
-from grader.gradebook.store import Store
-from grader.gradebook.stored_settings import read_setting, store_setting
+from grader.gradebook.store import Store, read_setting, store_setting
 from grader.model import Student
 
 _AUDIT = schema.audit

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import asdict
 
-from sqlalchemy import Connection, insert, select
+from sqlalchemy import ColumnElement, Connection, insert, select, update
 
 from grader.errors import SetupError
-from grader.gradebook import request_rows, schema
+from grader.gradebook import schema
 from grader.gradebook.decisions import Decisions
-from grader.gradebook.plain import now, storable
+from grader.gradebook.plain import now, read_record, storable
 from grader.gradebook.store import Store
 from grader.model.desk import AnswerToDecide, Choice
-from grader.model.requests import NewRequest, RegradeRequest, RequestState
+from grader.model.requests import NewRequest, RegradeRequest, RequestAnswer, RequestState
+
+_REQUESTS, _ANSWERS = schema.requests, schema.request_answers
 
 _CHANGED = "somebody has answered this request in the meantime"
 
@@ -27,13 +29,13 @@ class Requests:
 
     def every(self, student: str | None = None) -> tuple[RegradeRequest, ...]:
         """Returns the requests of one student or of all, oldest first."""
-        where = () if student is None else (schema.requests.c.student == student,)
+        where = () if student is None else (_REQUESTS.c.student == student,)
         with self._engine.begin() as connection:
-            return tuple(request_rows.read_requests(connection, *where))
+            return tuple(read_requests(connection, *where))
 
     def add(self, batch: Iterable[NewRequest]) -> int:
         """Stores requests, all or none. Returns how many were not stored before."""
-        r = schema.requests.c
+        r = _REQUESTS.c
         count = 0
         with self._write() as connection:
             for request in batch:
@@ -42,7 +44,7 @@ class Requests:
                 same &= r.text == line["text"]
                 if connection.scalar(select(r.number).where(same)) is not None:
                     continue
-                connection.execute(insert(schema.requests), line)
+                connection.execute(insert(_REQUESTS), line)
                 detail = {name: line[name] for name in ("student", "name", "points")}
                 self._log(connection, "regrade requested", request.student, request.text, detail)
                 count += 1
@@ -86,7 +88,8 @@ class Requests:
             answer = request.answer
             if answer is None or answer.batch is not None:
                 raise SetupError(_CHANGED, fix="reload the page")
-            request_rows.undo_answers(connection, schema.request_answers.c.number == answer.number)
+            undone = update(_ANSWERS).where(_ANSWERS.c.number == answer.number)
+            connection.execute(undone.values(undone=True))
             detail = {"request": number, "student": request.student, "name": request.name}
             self._log(connection, "regrade answer undone", by, "", detail)
 
@@ -110,7 +113,7 @@ class Requests:
             "batch": batch,
             "undone": False,
         }
-        connection.execute(insert(schema.request_answers), line)
+        connection.execute(insert(_ANSWERS), line)
         detail = {"request": request.number, "student": request.student, "name": request.name}
         self._log(connection, f"regrade request {outcome.value}", by, reply, detail)
 
@@ -123,8 +126,24 @@ class Requests:
 
     def _require_request(self, connection: Connection, number: int) -> RegradeRequest:
         """Returns the request with this number. Raises SetupError if there is none."""
-        mine = schema.requests.c.number == number
-        request = next(iter(list(request_rows.read_requests(connection, mine))), None)
+        mine = _REQUESTS.c.number == number
+        request = next(read_requests(connection, mine), None)
         if request is None:
             raise SetupError("there is no such request", fix="reload the page")
         return request
+
+
+def read_requests(connection: Connection, *where: ColumnElement[bool]) -> Iterator[RegradeRequest]:
+    """Yields the requests that fit, oldest first."""
+    query = select(_REQUESTS).where(*where).order_by(_REQUESTS.c.number)
+    rows = connection.execute(query).mappings().all()
+    if not rows:
+        return
+    answers: dict[int, list[RequestAnswer]] = {}
+    query = select(_ANSWERS).join(_REQUESTS, _ANSWERS.c.request == _REQUESTS.c.number)
+    for row in connection.execute(query.where(*where).order_by(_ANSWERS.c.number)).mappings():
+        line = dict(row)
+        mine = answers.setdefault(line.pop("request"), [])
+        mine.append(read_record(RequestAnswer, line, outcome=RequestState(row["outcome"])))
+    for row in rows:
+        yield read_record(RegradeRequest, row, answers=tuple(answers.get(row["number"], ())))

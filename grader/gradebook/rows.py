@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from itertools import chain, groupby
 from operator import itemgetter
 from typing import Any
@@ -20,6 +21,15 @@ from grader.model import Grade, Mark, Verdict
 _CHUNK = 200
 _Asked = tuple[str, str, str, str, float]
 _VERDICTS = {verdict.value: verdict for verdict in Verdict}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FiledGrade:
+    """A stored grade, with the run that made it."""
+
+    run: int
+    at: str
+    grade: Grade
 
 
 def text_digest(text: str) -> str:
@@ -172,10 +182,8 @@ def is_current(students: Collection[str] | None) -> ColumnElement[bool]:
     return current if students is None else current & t.student.in_(list(students))
 
 
-def read_grades(
-    connection: Connection, condition: ColumnElement[bool]
-) -> Iterator[tuple[int, str, Grade]]:
-    """Yields run number, time, and grade for each grade that meets *condition*, by student and age.
+def read_grades(connection: Connection, condition: ColumnElement[bool]) -> Iterator[FiledGrade]:
+    """Yields each grade that meets *condition*, by student and age.
 
     Uses two statements, so the connection must be in a transaction.
     """
@@ -241,8 +249,8 @@ def read_open_marks(connection: Connection) -> Iterator[tuple[str, Mark]]:
 
 def _assemble(
     connection: Connection, heads: Iterable[Any], lines: Iterable[Sequence[Any]]
-) -> Iterator[tuple[int, str, Grade]]:
-    """Yields the run, the time, and the grade of each of *heads*, with its marks from *lines*.
+) -> Iterator[FiledGrade]:
+    """Yields the grade of each of *heads*, with its marks from *lines*.
 
     Both are in the order of the numbers of the grades.
     """
@@ -268,7 +276,7 @@ def _assemble(
             release=head.release,
             environment=environments[head.environment],
         )
-        yield head.run, head.at, grade
+        yield FiledGrade(run=head.run, at=head.at, grade=grade)
 
 
 def _read_marks(

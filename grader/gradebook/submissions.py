@@ -1,16 +1,19 @@
-"""Converts submissions to rows of their table and back."""
+"""Converts submissions, their times, and their executions to rows of the tables and back."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from dataclasses import asdict
 
-from sqlalchemy import Connection, bindparam, func, insert, select, update
+from sqlalchemy import Connection, bindparam, delete, func, insert, select, update
 
 from grader.gradebook import schema, students
-from grader.gradebook.plain import storable, storable_or_none
-from grader.model import Submission
+from grader.gradebook.plain import read_record, storable, storable_or_none
+from grader.model import Outcome, Submission
+from grader.model.course import HandedIn, TimeSource
+from grader.model.result import EvidenceSummary
 
-_TABLE = schema.submissions
+_TABLE, _TIMES, _EVIDENCE = schema.submissions, schema.times, schema.evidence
 # Student, path, and SHA-256: the same when an attempt is handed in again.
 _AttemptId = tuple[str, str, str]
 
@@ -64,3 +67,54 @@ def _read_numbers(connection: Connection, student_ids: Iterable[str]) -> dict[_A
         for chunk in students.in_chunks(student_ids)
         for row in connection.execute(query.where(t.student.in_(chunk)))
     }
+
+
+def store_times(connection: Connection, batch: Iterable[HandedIn]) -> None:
+    """Stores times of submission, each in place of an earlier time of the same file."""
+    lines = {(handed_in.student, handed_in.sha256): handed_in for handed_in in batch}
+    students.require_known(connection, (student for student, _ in lines))
+    t = _TIMES.c
+    for student, sha256 in lines:
+        connection.execute(delete(_TIMES).where((t.student == student) & (t.sha256 == sha256)))
+    rows = [asdict(handed_in) | {"source": handed_in.source.value} for handed_in in lines.values()]
+    if rows:
+        connection.execute(insert(_TIMES), rows)
+
+
+def read_times(connection: Connection) -> Iterator[HandedIn]:
+    """Yields all times of submission, sorted by student and file."""
+    query = select(_TIMES).order_by(_TIMES.c.student, _TIMES.c.sha256)
+    for row in connection.execute(query).mappings():
+        yield read_record(HandedIn, row, source=TimeSource(row["source"]))
+
+
+def read_summaries(connection: Connection) -> Iterator[EvidenceSummary]:
+    """Yields the latest execution of each file."""
+    t = _EVIDENCE.c
+    latest = select(func.max(t.number)).group_by(t.submission_sha256)
+    query = select(
+        t.submission_sha256, t.outcome, t.seconds, t.note, t.failed_cells, t.first_error
+    ).where(t.number.in_(latest))
+    for row in connection.execute(query).mappings():
+        yield read_record(EvidenceSummary, row, outcome=Outcome(row["outcome"]))
+
+
+def find_digests(connection: Connection, files: list[str]) -> dict[str, tuple[str, int]]:
+    """Returns digest and size of the latest evidence of each of *files*."""
+    t = _EVIDENCE.c
+    query = select(t.submission_sha256, t.digest, t.size).where(t.submission_sha256.in_(files))
+    rows = connection.execute(query.order_by(t.number))
+    return {row.submission_sha256: (row.digest, row.size) for row in rows}
+
+
+def find_latest(
+    connection: Connection, submission_sha256: str, fingerprint: str | None
+) -> tuple[str, int] | None:
+    """Returns digest and size of the latest evidence for a file, optionally executed in a given
+    way."""
+    t = _EVIDENCE.c
+    query = select(t.digest, t.size).where(t.submission_sha256 == submission_sha256)
+    if fingerprint is not None:
+        query = query.where(t.fingerprint == fingerprint)
+    row = connection.execute(query.order_by(t.number.desc()).limit(1)).first()
+    return None if row is None else (row.digest, row.size)

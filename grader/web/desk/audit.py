@@ -8,8 +8,7 @@ from threading import Lock
 from urllib.parse import urlencode
 
 from grader.gradebook import Gradebook
-from grader.gradebook.audit_log import AND, ENGINE
-from grader.gradebook.records import AuditLine
+from grader.gradebook.audit_log import AND, ENGINE, AuditLine
 from grader.grading.adjustments import ADJUSTMENTS
 from grader.model.desk import PartId
 from grader.web.desk.pages import Names
