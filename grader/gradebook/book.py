@@ -256,10 +256,9 @@ class Gradebook:
         """Stores a grade. Returns whether it was new and is now the student's current one.
 
         A grade equal to the current one is not stored again. Raises SetupError if the student is
-        not in the gradebook, and GraderError for an unknown run.
+        not in the gradebook.
         """
         with self._write_transaction() as connection:
-            rows.require_run(connection, run)
             return rows.file_grades(connection, [grade], run=run, at=self._clock()) == 1
 
     def put_grades(self, grades: Iterable[Grade], *, why: str, by: str = ENGINE) -> int:

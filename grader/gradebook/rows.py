@@ -12,7 +12,6 @@ from typing import Any
 
 from sqlalchemy import ColumnElement, Connection, func, insert, select, update
 
-from grader.errors import GraderError
 from grader.gradebook import schema, students
 from grader.gradebook.parts import CURRENT_MARKS
 from grader.gradebook.plain import storable, storable_or_none, to_json
@@ -35,13 +34,6 @@ class FiledGrade:
 def text_digest(text: str) -> str:
     """Returns the SHA-256 of *text*."""
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
-
-
-def require_run(connection: Connection, run: int) -> None:
-    """Raises GraderError unless there is a run with the number *run*."""
-    query = select(schema.runs.c.number).where(schema.runs.c.number == run)
-    if connection.scalar(query) is None:
-        raise GraderError(f"the gradebook has no run {run} to file a grade under")
 
 
 def file_grades(connection: Connection, grades: Iterable[Grade], *, run: int, at: str) -> int:

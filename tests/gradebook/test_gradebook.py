@@ -616,11 +616,6 @@ class TestGrades:
         with pytest.raises(SetupError, match="'eve'"):
             book.put_grade(a_grade("eve"), run=book.begin_run(""))
 
-    def test_a_run_that_was_never_begun_is_named_and_not_taken_for_a_stranger(self, book):
-        with pytest.raises(GraderError, match="no run 99"):
-            book.put_grade(a_grade(), run=99)
-        assert book.grade("ada") is None
-
     def test_a_stranger_among_many_is_named_and_nothing_is_filed(self, book):
         book.add_students(Student(id=f"s{n:05d}") for n in range(700))
         grades = [a_grade(f"s{n:05d}") for n in range(700)]
