@@ -126,16 +126,6 @@ class Decisions:
             stored.append(answer.student)
         return DecisionResult(batch=batch, students=tuple(stored), conflicts=tuple(conflicts))
 
-    def undo(self, batch: int, *, by: str, may: Callable[[Decision], bool] = lambda _: True) -> int:
-        """Undoes the decisions of *batch* that still count, so that earlier ones count. A regrade
-        request that was accepted with them is open again.
-
-        Returns how many answers changed. Raises SetupError, and changes nothing, if none of them
-        counts, or if *may* refuses one.
-        """
-        with self._write() as connection:
-            return self.undo_in_transaction(connection, batch, by=by, may=may)
-
     def undo_in_transaction(
         self, connection: Connection, batch: int, *, by: str, may: Callable[[Decision], bool]
     ) -> int:

@@ -175,7 +175,7 @@ def test_undo_opens_the_request_again(results: Path) -> None:
         (request,) = book.requests.every()
         assert request.answer is not None
         assert request.answer.batch is not None
-        book.decisions.undo(request.answer.batch, by="kim")
+        book.double.undo(request.answer.batch, by="kim", may=lambda *_: True)
         (request,) = book.requests.every()
         assert request.state == "open"
         assert len(request.answers) == 1, "the history keeps it"
