@@ -5,10 +5,9 @@ from __future__ import annotations
 import os
 import shutil
 import sqlite3
-from collections.abc import Callable
 from pathlib import Path
 
-from sqlalchemy import URL, ExceptionContext
+from sqlalchemy import URL
 
 from grader.errors import SetupError
 from grader.files import AGAIN, FORBIDDEN, FULL, READ_ONLY
@@ -142,16 +141,3 @@ _OF_SERVER = (
     ("57", ("the database server was shut down", f"wait until it runs again, and {AGAIN}")),
     ("08", ("the connection to the database was lost", f"check the network, and {AGAIN}")),
 )
-
-
-def make_error_translator(url: URL) -> Callable[[ExceptionContext], SetupError | None]:
-    """Returns a listener to SQLAlchemy's event `handle_error` that turns errors of the database at
-    *url* into SetupErrors.
-
-    SQLAlchemy raises what the listener returns, or the original error if that is None.
-    """
-
-    def translate(context: ExceptionContext) -> SetupError | None:
-        return setup_error_for(context.original_exception, url)
-
-    return translate

@@ -7,14 +7,24 @@ import time
 from contextlib import closing
 from pathlib import Path
 
-from sqlalchemy import URL, Connection, Engine, event, insert, inspect, select, text
+from sqlalchemy import (
+    URL,
+    Connection,
+    Engine,
+    ExceptionContext,
+    event,
+    insert,
+    inspect,
+    select,
+    text,
+)
 
 from grader.errors import SetupError
 from grader.files import make_private_folder
 from grader.gradebook import schema
 from grader.gradebook.address import display_address
 from grader.gradebook.engines import open_engine, schema_of, writer
-from grader.gradebook.faults import GONE, make_error_translator, setup_error_for
+from grader.gradebook.faults import GONE, setup_error_for
 from grader.gradebook.migrations import OLDEST, migrate
 
 
@@ -71,7 +81,12 @@ def _is_emptied(url: URL) -> bool:
 
 def _create_engine(url: URL) -> Engine:
     engine = open_engine(url)
-    event.listen(engine, "handle_error", make_error_translator(url))
+
+    def translate(context: ExceptionContext) -> SetupError | None:
+        # SQLAlchemy raises what this returns, or the original error if that is None.
+        return setup_error_for(context.original_exception, url)
+
+    event.listen(engine, "handle_error", translate)
     return engine
 
 
