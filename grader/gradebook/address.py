@@ -124,5 +124,10 @@ def check_choice(folder: Path, wanted: URL) -> None:
 
 def store_address(folder: Path, url: URL) -> None:
     """Makes *url*, without its password, the address of the gradebook of *folder*."""
-    make_private_folder(folder)
-    write_atomic(folder / POINTER, f"{display_address(url)}\n".encode())
+    store_pointer(folder / POINTER, display_address(url))
+
+
+def store_pointer(pointer: Path, address: str) -> None:
+    """Writes *address* to the file *pointer*, where `read_pointer` finds it."""
+    make_private_folder(pointer.parent)
+    write_atomic(pointer, f"{address}\n".encode())

@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from grader.errors import PackageError, SetupError
-from grader.files import AGAIN, make_private_folder, make_write_error, write_atomic
-from grader.gradebook.address import read_pointer
+from grader.files import AGAIN, make_write_error, write_atomic
+from grader.gradebook.address import read_pointer, store_pointer
 
 POINTER = "evidence.url"
 """The file that names the object store of a results folder without a folder `evidence`."""
@@ -176,8 +176,7 @@ def choose_place(folder: Path, wanted: str) -> EvidencePlace:
 def store_place(folder: Path, place: EvidencePlace) -> None:
     """Makes *place* the one where the results folder *folder* keeps its evidence."""
     if isinstance(place, ObjectStore):
-        make_private_folder(folder)
-        write_atomic(folder / POINTER, f"{place.address}\n".encode())
+        store_pointer(folder / POINTER, place.address)
 
 
 def wanted_store(folder: Path, named: str, of_course: str, set_: str) -> str:
