@@ -269,7 +269,7 @@ def audit_command(
     Each entry has the time in UTC, the change, who made it, the reason, and the previous value.
     Entries are never changed or removed.
     """
-    from grader.grading.audit import read_audit
+    from grader.grading.personal import read_audit
 
     lines = read_audit(results, student)
     if as_json:

@@ -1,4 +1,4 @@
-"""What a results folder holds of one student: exported, or removed."""
+"""What a results folder holds of one student: listed, exported, or removed."""
 
 from __future__ import annotations
 
@@ -10,14 +10,42 @@ from pathlib import Path
 from grader.bank.folders import Bank
 from grader.errors import SetupError
 from grader.files import make_write_error
-from grader.gradebook import Gradebook
+from grader.gradebook import AuditLine, Gradebook
 from grader.gradebook.personal import Removal
-from grader.grading.audit import require_student
 from grader.grading.results import write_results
+from grader.registry import suggest
 from grader.report.names import file_name
 
 IDEAS = "ideas.json"
 """The newest search for wrong ideas, with the students who have them."""
+
+
+def read_audit(out: Path, student: str | None = None) -> tuple[AuditLine, ...]:
+    """Returns the entries of the audit log, oldest first. With *student*, returns only those about
+    the student or the files that the student handed in.
+
+    Raises SetupError if the student is not in the gradebook.
+    """
+    with Gradebook.open(out) as book:
+        lines = book.audit()
+        if student is None:
+            return lines
+        require_student(book, student)
+        files = {submission.sha256 for submission in book.submissions(student)}
+    return tuple(
+        line
+        for line in lines
+        if line.detail.get("student") == student or line.detail.get("submission_sha256") in files
+    )
+
+
+def require_student(book: Gradebook, student: str) -> None:
+    """Raises SetupError, with a suggestion, if *student* is not in the gradebook."""
+    students = book.students()
+    if student not in students:
+        fix = suggest(student, students, "see the ids in grades.csv")
+        what = f"student '{student}' is not in the gradebook"
+        raise SetupError(what, where=str(book.folder), fix=fix)
 
 
 def archive_student(out: Path, student: str, target: Path, *, by: str, why: str) -> int:
