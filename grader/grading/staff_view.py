@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 
 from grader.errors import GraderError
@@ -12,7 +11,6 @@ from grader.kinds import Unreadable
 from grader.kinds.attempts import CodeKey
 from grader.kinds.base import kinds
 from grader.kinds.hidden.staff import ShownCase, SourceLine, shown_cases, source_lines
-from grader.model import Evidence
 from grader.model.result import Row
 
 
@@ -36,22 +34,20 @@ def code_views(book: Gradebook, row: Row) -> tuple[tuple[CodeView, ...], str]:
     evidence = evidence_of(book, row)
     if evidence is None or evidence.is_on_paper:
         return (), "There is no execution to show."
-    views = tuple(_views(graded, row, evidence))
+    views = tuple(
+        _code_view(name, key, answer.raw)
+        for name, key in graded.papers.of(row.student.id).named_keys()
+        if isinstance(key, CodeKey)
+        and (answer := evidence.answers.get(name)) is not None
+        and answer.raw is not None
+    )
     return views, "" if views else "This exam has no code parts with an answer."
-
-
-def _views(graded: ReleaseSource, row: Row, evidence: Evidence) -> Iterator[CodeView]:
-    for name, key in graded.papers.of(row.student.id).named_keys():
-        answer = evidence.answers.get(name)
-        if isinstance(key, CodeKey) and answer is not None and answer.raw is not None:
-            yield _code_view(name, key, answer.raw)
 
 
 def _code_view(name: str, key: CodeKey, raw: object) -> CodeView:
     """Returns the student's code with its cases, or why they can't be shown."""
     assert isinstance(raw, dict)  # noqa: S101 - evidence holds JSON objects
     lines = tuple(source_lines(str(raw.get("source") or ""), key))
-    view = CodeView(name=name, lines=lines, forbids=key.part.forbid)
     missing = ""
     cases: tuple[ShownCase, ...] = ()
     try:
@@ -62,4 +58,4 @@ def _code_view(name: str, key: CodeKey, raw: object) -> CodeView:
         missing = "The code was run on inputs that no longer count."
     except (GraderError, ValueError) as error:
         missing = f"The hidden cases can't be created: {error}."
-    return CodeView(name=name, lines=view.lines, forbids=view.forbids, cases=cases, missing=missing)
+    return CodeView(name=name, lines=lines, forbids=key.part.forbid, cases=cases, missing=missing)
