@@ -5,9 +5,8 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 from grader.bank.shape import shape
 from grader.bank.yaml12 import Located, parse_yaml, with_tuples
@@ -21,7 +20,6 @@ MAX_BYTES = 200_000
 MAX_REQUESTS = 100
 """Maximum number of requests in a file."""
 _BLOCK = re.compile(r"^ {0,3}```(?:json)?[ \t]*\n(?P<data>.*?)^ {0,3}```[ \t]*$", re.M | re.S)
-_SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
 _FIX = "ask the student to make the file again with the form on the feedback page"
 
 
@@ -56,12 +54,11 @@ def parse_requests(text: str, file: str) -> tuple[RequestFile, Located]:
 
     Raises GraderError or SpecErrors, with file, line, and column.
     """
-    skipped = 0
     block = None if text.lstrip().startswith("{") else _BLOCK.search(text)
     if block is not None:
-        skipped = text.count("\n", 0, block.start("data"))
-        text = block["data"]
-    source = _locate(text, file, skipped)
+        # With as many lines above the data as in the file, so that places fit.
+        text = "\n" * text.count("\n", 0, block.start("data")) + block["data"]
+    source = _locate(text, file)
     shaped = shape(RequestFile, source.data, source, ())
     errors = list(shaped.errors)
     if isinstance(shaped.record, RequestFile):
@@ -94,46 +91,28 @@ def _read_text(path: Path) -> str:
         raise GraderError("the file is not UTF-8 text", where=at, fix=_FIX) from None
 
 
-def _locate(text: str, file: str, skipped: int) -> Located:
-    """Returns the JSON data in *text* with the line and column of each value.
-
-    Lines count from the start of the file, *skipped* lines above the text. Raises GraderError.
-    """
+def _locate(text: str, file: str) -> Located:
+    """Returns the JSON data in *text* with the line and column of each value. Raises
+    GraderError."""
+    start = Location(file, text.count("\n", 0, len(text) - len(text.lstrip())) + 1, 1)
     try:
         data = json.loads(
             text, object_pairs_hook=_refuse_repeated_keys, parse_constant=_refuse_constant
         )
+        json.dumps(data, ensure_ascii=False).encode()
     except json.JSONDecodeError as error:
-        at = Location(file, error.lineno + skipped, error.colno)
+        at = Location(file, error.lineno, error.colno)
         raise GraderError(f"not JSON: {error.msg.lower()}", where=at, fix=_FIX) from None
+    except UnicodeEncodeError:  # half of a character that takes two escapes
+        raise GraderError("the text is not valid Unicode", where=start, fix=_FIX) from None
     except (ValueError, RecursionError) as error:
         why = "it is nested too deeply" if isinstance(error, RecursionError) else str(error)
-        where = Location(file, skipped + 1)
-        raise GraderError(f"not valid JSON: {why}", where=where, fix=_FIX) from None
-    _require_unicode(data, text, file, skipped)
+        raise GraderError(f"not valid JSON: {why}", where=start, fix=_FIX) from None
     try:  # JSON is YAML, so its places are known; the values are those of the JSON reader
         places = parse_yaml(text.encode("utf-8", "surrogatepass"), file)
     except (GraderError, UnicodeError):
         places = Located(file, None, {}, {})
-
-    def shift_lines(items: Iterable[tuple[Any, tuple[int, int]]]) -> dict[Any, tuple[int, int]]:
-        return {path: (line + skipped, column) for path, (line, column) in items}
-
-    values = shift_lines(places.values.items())
-    keys = shift_lines(places.keys.items())
-    return Located(file, with_tuples(data), values, keys)
-
-
-def _require_unicode(data: object, text: str, file: str, skipped: int) -> None:
-    """Raises GraderError if *data* has half of a character that takes two escapes."""
-    try:
-        json.dumps(data, ensure_ascii=False).encode()
-    except UnicodeEncodeError:
-        match = _SURROGATE.search(text)
-        at = match.start() if match else 0
-        line = text.count("\n", 0, at) + 1 + skipped
-        where = Location(file, line, at - text.rfind("\n", 0, at))
-        raise GraderError("the text is not valid Unicode", where=where, fix=_FIX) from None
+    return replace(places, data=with_tuples(data))
 
 
 def _refuse_repeated_keys(pairs: list[tuple[str, object]]) -> dict[str, object]:
