@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime
 from zoneinfo import ZoneInfo
@@ -16,11 +16,15 @@ def rules_for(course: Course, set_id: str, student: Student) -> Rules:
     """Returns the rules of *student* in the set *set_id*, with all exceptions that apply.
 
     Of several exceptions, the most generous counts, whatever their order. A later due date moves
-    the closing date by the same time. A set that the course doesn't list has no dates.
+    the closing date by the same time. A set that the course doesn't list has no dates. The notes
+    leave out the reasons of exceptions, which may be private.
     """
     zone = find_zone(course.time_zone)
     grants = [grant for grant in course.grants if _is_for(grant, set_id, student)]
-    return with_grants(usual_rules(course, set_id), grants, zone)
+    rules = usual_rules(course, set_id)
+    for change in (_extend_due_date, _extend_minutes, _raise_limit, _set_received, _exempt_student):
+        rules = change(rules, grants, zone)
+    return rules
 
 
 def usual_rules(course: Course, set_id: str) -> Rules:
@@ -52,17 +56,6 @@ def _is_for(grant: Grant, set_id: str, student: Student) -> bool:
         grant.section is not None and grant.section == student.section
     )
     return names_student and grant.set in (None, set_id)
-
-
-def with_grants(usual: Rules, grants: Sequence[Grant], zone: ZoneInfo) -> Rules:
-    """Returns *usual* with the most generous of *grants*, whose times are in *zone*.
-
-    The reasons of exceptions, which may be private, are left out of the notes.
-    """
-    rules = usual
-    for change in (_extend_due_date, _extend_minutes, _raise_limit, _set_received, _exempt_student):
-        rules = change(rules, grants, zone)
-    return rules
 
 
 def _extend_due_date(rules: Rules, grants: Sequence[Grant], zone: ZoneInfo) -> Rules:
@@ -123,12 +116,16 @@ def _exempt_student(rules: Rules, grants: Sequence[Grant], _zone: ZoneInfo) -> R
 
 def set_dates(course: Course) -> dict[str, dict[str, str | None]]:
     """Returns the dates of every set, as people in the course's time zone write them."""
-    return {id_: dict(_date_texts(course, id_)) for id_ in course.sets}
-
-
-def _date_texts(course: Course, set_id: str) -> Iterator[tuple[str, str | None]]:
-    rules, zone = usual_rules(course, set_id), find_zone(course.time_zone)
-    feedback = _instant(course.sets[set_id].feedback, zone, opening=True)
-    dates = {"opens": rules.opens, "due": rules.due, "closes": rules.closes, "feedback": feedback}
-    for name, at in dates.items():
-        yield name, local_text(at, zone) if at else None
+    zone = find_zone(course.time_zone)
+    return {
+        id_: {
+            name: local_text(parse_time(text, zone, opening=opening), zone) if text else None
+            for name, text, opening in (
+                ("opens", dates.opens, True),
+                ("due", dates.due, False),
+                ("closes", dates.closes, False),
+                ("feedback", dates.feedback, True),
+            )
+        }
+        for id_, dates in course.sets.items()
+    }

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -72,16 +71,15 @@ def gather_statistics(out: Path, bank: Bank, *, term: str = "") -> StatisticsFil
     files = []
     for problem, part_statistics in parts.items():
         path = statistics_path(folders[problem], problem)
-        add_term(path, _term(release, problem, term or graded.title, name, part_statistics))
+        term_statistics = TermStatistics(
+            spec=spec_name(release.digests[problem]),
+            term=term or graded.title,
+            results=name,
+            parts=part_statistics,
+        )
+        add_term(path, term_statistics)
         files.append(path)
     return StatisticsFiles(files=tuple(files), too_few=tuple(too_few))
-
-
-def _term(
-    release: Release, problem: str, term: str, name: str, parts: Mapping[str, PartStatistics]
-) -> TermStatistics:
-    spec = spec_name(release.digests[problem])
-    return TermStatistics(spec=spec, term=term, results=name, parts=parts)
 
 
 def _part_statistics(line: PartLine) -> PartStatistics:

@@ -16,7 +16,7 @@ from grader.grading.adjustments import (
     part_place,
     store_adjustments,
 )
-from grader.grading.course_policy import CoursePolicy, policy_of, policy_with
+from grader.grading.course_policy import policy_of, policy_with
 from grader.grading.graded_attempts import GradePreview, store_counting_grades
 from grader.grading.kept_marks import rescore_grades
 from grader.grading.sources import require_release, rows_of, source_of
@@ -24,7 +24,7 @@ from grader.grading.spec_edits import SpecEdit, apply_edits, parse_place, requir
 from grader.model import Release
 from grader.model.course import Course
 from grader.model.result import Row
-from grader.release.papers import Papers, current_specs, papers_of
+from grader.release.papers import current_specs, papers_of
 from grader.report.summary import histogram, quartiles
 
 _BINS = 10
@@ -109,12 +109,17 @@ def what_if(out: Path, changes: Changes, *, why: str = "") -> WhatIf:
         graded = source_of(book)
         if changes.edits_specs or changes.drop:
             require_release(book)
-        policy = _policy_for(book, graded.exam, changes)
+        policy = policy_of(book, graded.exam)
+        if changes.course is not None:
+            policy = policy_with(book, graded.exam, changes.course, changes.slip_days_used)
         edited = None
         grades = {}
         if changes.edits_specs:
             papers = papers_of(book)
-            edited = _edit_release(papers, changes)
+            base = papers.counts
+            if changes.specs is not None:
+                base = current_specs(papers.release, changes.specs)
+            edited = apply_edits(base, changes.edits)
             papers = replace(papers, correction=edited)
             chooses = policy is not None and policy.chooses
             attempts = book.attempt_grades() if chooses else list(book.grades())
@@ -138,19 +143,6 @@ def what_if(out: Path, changes: Changes, *, why: str = "") -> WhatIf:
         ),
         edited_release=edited,
     )
-
-
-def _policy_for(book: Gradebook, set_id: str, changes: Changes) -> CoursePolicy | None:
-    if changes.course is None:
-        return policy_of(book, set_id)
-    return policy_with(book, set_id, changes.course, changes.slip_days_used)
-
-
-def _edit_release(papers: Papers, changes: Changes) -> Release:
-    base = papers.counts
-    if changes.specs is not None:
-        base = current_specs(papers.release, changes.specs)
-    return apply_edits(base, changes.edits)
 
 
 def _new_adjustments(book: Gradebook, changes: Changes, why: str) -> Adjustments:
