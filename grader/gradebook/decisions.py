@@ -103,12 +103,11 @@ class Decisions:
         choice: Choice,
         *,
         by: str,
-        batch: int | None = None,
     ) -> DecisionResult:
         """Stores *choice* for all *answers* in the open transaction of *connection*.
 
         Skips answers that somebody decided since they were shown, and returns these decisions as
-        conflicts. The decisions go into *batch*, or into a new one if it is None.
+        conflicts.
         """
         stored, conflicts = [], []
         answer_names = {answer.name for answer in answers}
@@ -116,7 +115,7 @@ class Decisions:
             (d.student, d.name): d
             for d in current_decisions(connection, *condition_on_names(answer_names))
         }
-        batch = batch or next_batch(connection)
+        batch = next_batch(connection)
         for answer in answers:
             latest_decision = latest.get((answer.student, answer.name))
             if latest_decision is not None and latest_decision.number != answer.last_decision:

@@ -86,7 +86,6 @@ class DoubleMarks:
             decided = {(d.student, d.name): d for d in current_decisions(connection, *names)}
             stored: list[str] = []
             conflicts: list[Decision | IndependentMark] = []
-            direct: list[AnswerToDecide] = []
             for answer in answers:
                 marks = earlier_marks.get((answer.student, answer.name, answer.key), ())
                 people = {mark.by for mark in marks}
@@ -98,18 +97,14 @@ class DoubleMarks:
                     conflicts.append(shown[-1])
                 elif decision or len(people) > 1 or final or not answer.double:
                     _refuse_same_person(people, by, settles)
-                    direct.append(answer)
+                    self._decisions.store_in_transaction(connection, batch, answer, choice, by=by)
+                    stored.append(answer.student)
                 else:
                     self._store_mark(connection, batch, part, answer, choice, by)
                     stored.append(answer.student)
                     if people - {by}:
                         self._settle_if_close(connection, batch, part, answer, tolerance)
-            done = self._decisions.decide_in_transaction(
-                connection, direct, choice, by=by, batch=batch
-            )
-        return DecisionResult(
-            batch=batch, students=(*stored, *done.students), conflicts=(*conflicts, *done.conflicts)
-        )
+        return DecisionResult(batch=batch, students=tuple(stored), conflicts=tuple(conflicts))
 
     def undo(self, batch: int, *, by: str, may: Callable[[str, str], bool]) -> int:
         """Undoes the marks and the decisions that were stored as *batch*, such as for the mean of
