@@ -68,11 +68,12 @@ def rescore(
         if not dry_run:
             keep_correction(book, papers.correction, by=by, why=why)
             graded_before = {(g.student, g.submission_sha256): g for g in attempts}
-            others = []
-            for grade in scored:
-                key = (grade.student, grade.submission_sha256)
-                if key not in counting and grade != graded_before[key]:
-                    others.append(grade)
+            others = [
+                grade
+                for grade in scored
+                if (key := (grade.student, grade.submission_sha256)) not in counting
+                and grade != graded_before[key]
+            ]
             book.put_grades([*others, *after.values()], why=why or "score again", by=by)
             store_counting_grades(book, policy, papers.release.students)
     return Rescoring(
