@@ -27,6 +27,12 @@ Text = _Text().with_variant(_Text(collation="C"), "postgresql")
 
 metadata = MetaData()
 
+
+def _required_texts(*names: str) -> list[Column[str]]:
+    """Returns columns of text that are never null."""
+    return [Column(name, Text, nullable=False) for name in names]
+
+
 schema_version = Table("schema_version", metadata, Column("version", Integer, primary_key=True))
 
 settings = Table(
@@ -40,9 +46,7 @@ students = Table(
     "students",
     metadata,
     Column("id", Text, primary_key=True),
-    Column("name", Text, nullable=False),
-    Column("email", Text, nullable=False),
-    Column("section", Text, nullable=False),
+    *_required_texts("name", "email", "section"),
 )
 
 submissions = Table(
@@ -50,8 +54,7 @@ submissions = Table(
     metadata,
     Column("number", Integer, primary_key=True),
     Column("student", Text, ForeignKey("students.id"), nullable=False),
-    Column("sha256", Text, nullable=False),
-    Column("path", Text, nullable=False),
+    *_required_texts("sha256", "path"),
     Column("received", Text),
     Column("refusal", Text),
     Column("added", Text, nullable=False),
@@ -91,8 +94,7 @@ runs = Table(
     "runs",
     metadata,
     Column("number", Integer, primary_key=True),
-    Column("at", Text, nullable=False),
-    Column("why", Text, nullable=False),
+    *_required_texts("at", "why"),
 )
 
 # A class shares a few environments, so each is stored once.
@@ -111,8 +113,7 @@ grades = Table(
     Column("student", Text, ForeignKey("students.id"), nullable=False),
     Column("exam", Text, nullable=False),
     Column("submission_sha256", Text),
-    Column("engine", Text, nullable=False),
-    Column("release", Text, nullable=False),
+    *_required_texts("engine", "release"),
     Column("environment", Text, ForeignKey("environments.digest"), nullable=False),
     Column("digest", Text, nullable=False),  # of everything in the grade
     Column("at", Text, nullable=False),
@@ -133,10 +134,7 @@ asked = Table(
     "asked",
     metadata,
     Column("number", Integer, primary_key=True),
-    Column("problem", Text, nullable=False),
-    Column("part", Text, nullable=False),
-    Column("name", Text, nullable=False),
-    Column("kind", Text, nullable=False),
+    *_required_texts("problem", "part", "name", "kind"),
     Column("max_points", Float, nullable=False),
     UniqueConstraint("problem", "part", "name", "kind", "max_points"),
 )
@@ -173,18 +171,14 @@ overrides = Table(
     Column("student", Text, ForeignKey("students.id"), primary_key=True),
     Column("name", Text, primary_key=True),
     Column("points", Float, nullable=False),
-    Column("reason", Text, nullable=False),
-    Column("by", Text, nullable=False),
-    Column("at", Text, nullable=False),
+    *_required_texts("reason", "by", "at"),
 )
 
 rubric_items = Table(
     "rubric_items",
     metadata,
     Column("number", Integer, primary_key=True),
-    Column("problem", Text, nullable=False),
-    Column("part", Text, nullable=False),
-    Column("text", Text, nullable=False),
+    *_required_texts("problem", "part", "text"),
     Column("points", Float, nullable=False),
     Column("feedback", Text, nullable=False),
     Column("retired", Boolean, nullable=False),
@@ -201,8 +195,7 @@ decisions = Table(
     Column("choice", Text, nullable=False),  # JSON
     Column("points", Float, nullable=False),
     Column("engine_points", Float),
-    Column("by", Text, nullable=False),
-    Column("at", Text, nullable=False),
+    *_required_texts("by", "at"),
     Column("undone", Boolean, nullable=False),
 )
 Index("decisions_of_an_answer", decisions.c.student, decisions.c.name)
@@ -213,15 +206,13 @@ independent_marks = Table(
     metadata,
     Column("number", Integer, primary_key=True),
     Column("batch", Integer, nullable=False, index=True),  # counted together with decisions
-    Column("problem", Text, nullable=False),
-    Column("part", Text, nullable=False),
+    *_required_texts("problem", "part"),
     Column("student", Text, ForeignKey("students.id"), nullable=False),
     Column("name", Text, nullable=False),
     Column("key", Text, nullable=False),  # digest of the answer that was read
     Column("choice", Text, nullable=False),  # JSON
     Column("max_points", Float, nullable=False),
-    Column("by", Text, nullable=False),
-    Column("at", Text, nullable=False),
+    *_required_texts("by", "at"),
     Column("undone", Boolean, nullable=False),
 )
 Index("marks_of_an_answer", independent_marks.c.student, independent_marks.c.name)
@@ -232,8 +223,7 @@ requests = Table(
     metadata,
     Column("number", Integer, primary_key=True),
     Column("student", Text, ForeignKey("students.id"), nullable=False),
-    Column("name", Text, nullable=False),
-    Column("text", Text, nullable=False),
+    *_required_texts("name", "text"),
     Column("points", Float),
     Column("at", Text, nullable=False),
     UniqueConstraint("student", "name", "text"),
@@ -244,10 +234,7 @@ request_answers = Table(
     metadata,
     Column("number", Integer, primary_key=True),
     Column("request", Integer, ForeignKey("requests.number"), nullable=False, index=True),
-    Column("outcome", Text, nullable=False),
-    Column("reply", Text, nullable=False),
-    Column("by", Text, nullable=False),
-    Column("at", Text, nullable=False),
+    *_required_texts("outcome", "reply", "by", "at"),
     Column("batch", Integer, index=True),  # of the decision that changed the mark
     Column("undone", Boolean, nullable=False),
 )
@@ -256,10 +243,7 @@ audit = Table(
     "audit",
     metadata,
     Column("number", Integer, primary_key=True),
-    Column("at", Text, nullable=False),
-    Column("what", Text, nullable=False),
-    Column("who", Text, nullable=False),
-    Column("why", Text, nullable=False),
+    *_required_texts("at", "what", "who", "why"),
     Column("detail", Text, nullable=False),  # JSON
 )
 
