@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
@@ -43,15 +43,12 @@ class Gradebook:
     Any thread may read; only one thread at a time may write.
     """
 
-    def __init__(
-        self, engine: Engine, folder: Path, place: EvidencePlace, clock: Callable[[], str] = now
-    ):
+    def __init__(self, engine: Engine, folder: Path, place: EvidencePlace):
         self.folder = folder
         self.evidence_files = EvidenceFiles(place)
         self.derived = Derived(engine)
         self._engine = engine
         self._writer = writer(engine)
-        self._clock = clock
         self._file = DatabaseFile(engine)
         store = Store(engine=engine, write=self._write_transaction, log=self._log_action)
         self.audit_log = AuditLog(engine)
@@ -70,7 +67,6 @@ class Gradebook:
         create: bool = False,
         at: URL | None = None,
         evidence: str = "",
-        clock: Callable[[], str] = now,
     ) -> Gradebook:
         """Opens the gradebook in *folder*. With *create*, makes a missing one, in the database *at*
         and with its evidence in the object store *evidence*, if given.
@@ -86,7 +82,7 @@ class Gradebook:
             store_address(folder, at)
         if evidence:
             store_place(folder, place)
-        return cls(engine, folder, place, clock)
+        return cls(engine, folder, place)
 
     def close(self) -> None:
         """Writes what is still kept in memory, and closes the connections to the database."""
@@ -143,7 +139,7 @@ class Gradebook:
         self, connection: Connection, what: str, who: str, why: str, detail: Mapping[str, object]
     ) -> None:
         line = {"what": what, "who": who, "why": why, "detail": to_json(detail)}
-        connection.execute(insert(schema.audit), line | {"at": self._clock()})
+        connection.execute(insert(schema.audit), line | {"at": now()})
 
     # Students and what they handed in
 
@@ -167,7 +163,7 @@ class Gradebook:
         one is unknown.
         """
         with self._write_transaction() as connection:
-            submissions.store_submissions(connection, batch, at=self._clock())
+            submissions.store_submissions(connection, batch, at=now())
 
     def submissions(self, student: str | None = None) -> tuple[Submission, ...]:
         """Returns every attempt, of one student or of all, the latest last."""
@@ -203,7 +199,7 @@ class Gradebook:
         except SetupError:
             self._file.require_present()  # a more specific error if the whole folder is gone
             raise
-        line |= {"fingerprint": fingerprint, "stored": self._clock()}
+        line |= {"fingerprint": fingerprint, "stored": now()}
         with self._write_transaction() as connection:
             connection.execute(insert(schema.evidence), line)
             detail = {name: line[name] for name in ("submission_sha256", "outcome", "fingerprint")}
@@ -259,13 +255,13 @@ class Gradebook:
         not in the gradebook.
         """
         with self._write_transaction() as connection:
-            return rows.file_grades(connection, [grade], run=run, at=self._clock()) == 1
+            return rows.file_grades(connection, [grade], run=run, at=now()) == 1
 
     def put_grades(self, grades: Iterable[Grade], *, why: str, by: str = ENGINE) -> int:
         """Stores *grades* under one run, all or none. Returns how many were new."""
         with self._write_transaction() as connection:
             run = self._begin_run(connection, why, by)
-            return rows.file_grades(connection, grades, run=run, at=self._clock())
+            return rows.file_grades(connection, grades, run=run, at=now())
 
     def withdraw_grade(self, student: str, *, by: str, why: str) -> bool:
         """Withdraws the current grade of *student*, but keeps the history. Returns whether there
@@ -331,7 +327,7 @@ class Gradebook:
             return tuple(rows.read_grades(connection, schema.grades.c.student == student))
 
     def _begin_run(self, connection: Connection, why: str, by: str) -> int:
-        line = {"at": self._clock(), "why": why}
+        line = {"at": now(), "why": why}
         query = insert(schema.runs).returning(schema.runs.c.number)
         number = int(connection.execute(query, line).scalar_one())
         self._log_action(connection, "grading run", by, why, {"run": number})

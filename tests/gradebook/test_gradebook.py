@@ -16,6 +16,7 @@ import time
 from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
+from unittest.mock import patch
 
 import pytest
 from hypothesis import given, settings
@@ -100,7 +101,10 @@ def some_evidence(**changes):
 
 def opened_book(folder, at=None):
     ticks = iter(range(10_000))
-    with Gradebook.open(folder, create=True, at=at, clock=lambda: f"t{next(ticks):04d}") as book:
+    with (
+        patch("grader.gradebook.book.now", lambda: f"t{next(ticks):04d}"),
+        Gradebook.open(folder, create=True, at=at) as book,
+    ):
         book.add_students([Student(id="ada", name="Ada"), Student(id="bob")])
         yield book
 
