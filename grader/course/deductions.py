@@ -123,8 +123,7 @@ def _local(time: datetime, zone: ZoneInfo) -> datetime:
 
 
 def _charge_lateness(rules: Rules, late: _Lateness, score: float, max_score: float) -> Deduction:
-    """Returns what lateness costs: slip days first, then points, or the attempt if it is
-    refused."""
+    """Returns what lateness costs: slip days, then points, or the attempt if refused."""
     policy = rules.late
     grace = parse_duration(policy.grace)
     needed = replace(late, received=late.received - grace).started_days()

@@ -65,8 +65,7 @@ def _check_columns(names: Sequence[str], path: Path) -> None:
 
 
 def _read_line(line: Mapping[str, str], path: Path, number: int, zone: ZoneInfo) -> TimeLine:
-    """Returns the *line* of a table, given by column. Raises SetupError for a wrong source or
-    time."""
+    """Returns the *line* of a table, given by column."""
     where = Location(str(path), number)
     cells = {name: line.get(name, "").strip() for name in COLUMNS}
     source = cells["source"] or TimeSource.PLATFORM.value
@@ -135,8 +134,7 @@ def _moodle_time(text: str, where: Location, zone: ZoneInfo) -> datetime:
 
 
 def _gradescope_lines(text: str, path: Path) -> tuple[TimeLine, ...]:
-    """Returns the time of each submitter's active submission in `submission_metadata.yml`. Raises
-    SetupError if *text* can't be read."""
+    """Returns the time of each active submission's submitters in `submission_metadata.yml`."""
     try:
         data = yaml.load(text, Loader=_ruby_loader())  # noqa: S506 - a safe loader
     except yaml.YAMLError as error:

@@ -63,10 +63,7 @@ def display_address(url: URL) -> str:
 
 def find_address(folder: Path) -> URL:
     """Returns the address of the gradebook in the results folder *folder*, whether it exists or
-    not.
-
-    Raises SetupError, naming the file, if the folder names a database in a way that can't be read.
-    """
+    not."""
     text = read_pointer(folder / POINTER, "the gradebook's database")
     if text is None:
         return URL.create("sqlite", database=str(folder / FILE))

@@ -54,8 +54,6 @@ def place_of(name: str, gradebook: str = "") -> GradebookPlace:
     """Returns the gradebook that *name* stands for: a results folder or a database's address.
 
     *gradebook* is the address of the database that a new folder is to use.
-
-    Raises SetupError if the folder has another gradebook.
     """
     if "://" in name:
         return GradebookPlace(url=parse_address(name))
@@ -141,8 +139,7 @@ def _open(url: URL, *, create: bool = False) -> Iterator[Engine]:
 
 
 def _is_used(url: URL) -> bool:
-    """Returns whether there is a gradebook with content, unlike the empty tables of a failed
-    copy."""
+    """Returns whether there is content, unlike in the empty tables of a failed copy."""
     if not gradebook_exists(url):
         return False
     with _open(url) as engine, engine.begin() as connection:

@@ -108,7 +108,7 @@ class DoubleMarks:
 
     def undo(self, batch: int, *, by: str, may: Callable[[str, str], bool]) -> int:
         """Undoes the marks and the decisions that were stored as *batch*, such as for the mean of
-        two marks, as `Decisions.undo` does.
+        two marks.
 
         *may* is asked with the author and the student. Returns how many answers changed. Raises
         SetupError, and changes nothing, if somebody has graded one of the answers since.
@@ -197,8 +197,7 @@ _SINCE = "there is nothing to undo: these answers were graded again since"
 
 
 def _refuse_same_person(people: Collection[str], by: str, settles: bool) -> None:
-    """Raises SetupError if *by* is one of two *people* who graded an answer, unless *by* may settle
-    it."""
+    """Raises SetupError if *by* is one of two *people* who graded, unless *by* may settle."""
     if len(people) > 1 and by in people and not settles:
         raise SetupError(
             "two people graded this answer independently, and you are one of them",

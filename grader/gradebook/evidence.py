@@ -94,8 +94,7 @@ def _parse_answer(name: str, plain: object) -> Answer:
 
 
 def _require_fields(plain: object, record: type, what: str) -> dict[str, Any]:
-    """Returns the values of the fields of *record* in *plain*. Raises ValueError if a field is
-    missing, unknown, or of a wrong type."""
+    """Returns the values of the fields of *record* in *plain*, which must have no others."""
     if not isinstance(plain, dict):
         raise ValueError(f"{what} is not an object")
     odd = plain.keys() ^ {field.name for field in fields(record)}

@@ -179,8 +179,7 @@ def limit_size(evidence: Evidence, most: int = MAX_BYTES) -> tuple[Evidence, byt
 
 
 def _drop_largest_answers(evidence: Evidence, excess: int) -> Evidence:
-    """Returns *evidence* without the largest answers, so that its JSON gets *excess* bytes
-    shorter."""
+    """Returns *evidence* with JSON that is *excess* bytes shorter, without the largest answers."""
     sizes = {name: _json_size(answer) for name, answer in evidence.answers.items()}
     answers, cut_short = dict(evidence.answers), dict(evidence.cut_short)
     for name in sorted(sizes, key=sizes.__getitem__, reverse=True):

@@ -102,8 +102,7 @@ class ObjectStore:
         return system, root.rstrip("/")
 
     def _storage_error(self, action: str, name: str, error: Exception) -> SetupError:
-        """Returns an error that says why the piece *name* can't be *action*, a past participle such
-        as "read"."""
+        """Returns why the piece *name* can't be *action*, a past participle such as "read"."""
         reason = " ".join(str(error).split()) or type(error).__name__
         return SetupError(
             f"evidence can't be {action}: {reason}",
@@ -117,10 +116,7 @@ EvidencePlace = EvidenceFolder | ObjectStore
 
 
 def parse_store(address: str) -> ObjectStore:
-    """Returns the object store at *address*, such as `s3://bucket/prefix`.
-
-    Raises SetupError if *address* is not one, and PackageError if a package is missing.
-    """
+    """Returns the object store at *address*, such as `s3://bucket/prefix`."""
     protocol, colon, rest = address.partition("://")
     if not colon or not protocol or not rest.strip("/"):
         raise SetupError(
@@ -139,20 +135,14 @@ def parse_store(address: str) -> ObjectStore:
 
 
 def find_place(folder: Path) -> EvidencePlace:
-    """Returns where the results folder *folder* keeps its evidence.
-
-    Raises SetupError, naming the file, if the folder names a store in a way that can't be read.
-    """
+    """Returns where the results folder *folder* keeps its evidence."""
     address = _stored_address(folder)
     return parse_store(address) if address else EvidenceFolder(folder / _FOLDER)
 
 
 def choose_place(folder: Path, wanted: str) -> EvidencePlace:
     """Returns where the results folder *folder* keeps its evidence, or is to keep it: in the store
-    *wanted* or, if that is empty, where it is now.
-
-    Raises SetupError if the folder keeps its evidence elsewhere.
-    """
+    *wanted* or, if that is empty, where it is now."""
     if not wanted:
         return find_place(folder)
     store = parse_store(wanted)

@@ -91,8 +91,7 @@ def _create_engine(url: URL) -> Engine:
 
 
 def _bring_up_to_date(engine: Engine, url: URL) -> int:
-    """Creates missing tables or changes those of an earlier version. Returns the schema's
-    version."""
+    """Creates missing tables or updates earlier ones. Returns the schema's version."""
     try:
         with engine.begin() as connection:
             version = _read_version(connection)
@@ -141,8 +140,7 @@ def _use_write_ahead_log(engine: Engine) -> None:
 
 
 def _read_version(connection: Connection) -> int | None:
-    """Returns the schema's version, None for an empty database, or 0 for tables of something
-    else."""
+    """Returns the schema's version, None for an empty database, or 0 for other tables."""
     tables = inspect(connection).get_table_names()
     if schema.schema_version.name not in tables:
         return 0 if tables else None

@@ -109,8 +109,7 @@ def _find_evidence(connection: Connection, student: str) -> tuple[str, ...]:
 
 
 def _remove_rows(connection: Connection, student: str) -> Removal:
-    """Removes all rows about *student*, and rewrites the audit log and the settings without
-    them."""
+    """Removes *student* from all tables, the audit log, and the settings."""
     if connection.dialect.name == "sqlite":
         connection.exec_driver_sql("PRAGMA secure_delete = ON")
     pseudonym = f"forgotten-{secrets.token_hex(4)}"

@@ -102,8 +102,7 @@ class Requests:
         by: str,
         batch: int | None,
     ) -> None:
-        """Stores and logs the answer to *request*, with the *batch* of the decision that follows,
-        if any."""
+        """Stores and logs the answer to *request*, with the *batch* of its decision, if any."""
         line = {
             "request": request.number,
             "outcome": outcome.value,

@@ -55,8 +55,7 @@ def apply_course(
 def _identify_students(
     lines: Sequence[TimeLine], students: Mapping[str, Student]
 ) -> Iterator[TimeLine]:
-    """Yields *lines* with the students' ids, without the lines about other people on a platform.
-    Raises SetupError for an id that is not in the release, or if no line names a student."""
+    """Yields *lines* with the students' ids, without lines about other people on a platform."""
     ids_by_text = students_by_text(students)
     count = 0
     for line in lines:

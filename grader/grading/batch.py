@@ -268,8 +268,7 @@ def _execute_remotely(job: Job, more_follow: bool, data: bytes) -> bytes:
 def _execute_job(
     job: Job, more_follow: bool, data: bytes | None = None, *, stop: Callable[[], bool] = bool
 ) -> Evidence:
-    """Executes one submission, and once more if the grader itself fails. *data* is the submission's
-    file, which is read if omitted."""
+    """Executes one submission, and once more if the grader itself fails; reads missing *data*."""
     data = load_submission(job.submission) if data is None else data
     try:
         return execute(job, data, more_follow=more_follow, stop=stop)

@@ -172,8 +172,7 @@ def is_up_to_date(out: Path, kept: WrittenRecord, stamps: ResultDigests) -> bool
 
 
 def _file_states(out: Path) -> dict[str, tuple[int, int]]:
-    """Returns the size and the modification time, in nanoseconds, of each of `CLASS_FILES` that
-    exists, by name."""
+    """Returns size and modification time, in nanoseconds, of each of `CLASS_FILES` that exists."""
     states: dict[str, tuple[int, int]] = {}
     for name in CLASS_FILES:
         with suppress(OSError):

@@ -36,10 +36,7 @@ class LateLine:
 
 
 def list_lateness(out: Path) -> tuple[LateLine, ...]:
-    """Returns a line for every student with a grade, sorted by student.
-
-    Raises SetupError if the results in *out* have no course.
-    """
+    """Returns a line for every student with a grade, sorted by student."""
     with Gradebook.open(out) as book:
         graded = source_of(book)
         policy = policy_of(book, graded.exam)

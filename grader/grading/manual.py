@@ -72,8 +72,7 @@ def list_waiting(out: Path) -> list[dict[str, str]]:
 
 
 def _iter_waiting(book: Gradebook) -> Iterator[tuple[str, Mark]]:
-    """Yields the student and the mark of each answer that only a person can grade and that nobody
-    has graded yet."""
+    """Yields the student and the mark of each answer that waits for a person."""
     done = {(o.student, o.name) for o in book.overrides()}
     for student, mark in book.open_marks():
         if (student, mark.name) not in done:
@@ -165,8 +164,7 @@ def enter_points(out: Path, file: Path, *, by: str) -> int:
 
 
 def _points_of(row: PointsRow, grade: Grade) -> float:
-    """Returns the points of *row*. Raises SpecError if the row was written for another submission,
-    and SetupError if *grade* does not allow the points."""
+    """Returns the points of *row*, which must be for the graded submission."""
     allowed = _allowed_points(_require_mark(grade, row.answer), row.points)
     if row.submission and row.submission != _short_digest(grade):
         raise SpecError(
@@ -199,8 +197,7 @@ def make_override(student: str, answer: str, points: float, *, by: str, why: str
 
 
 def _allowed_points(mark: Mark, points: float) -> float:
-    """Returns *points* or, if they are printed like the maximum, such as 6.67, the exact maximum.
-    Raises SetupError if *points* are more than the maximum."""
+    """Returns *points*, or the exact maximum if they are printed like it, such as 6.67."""
     if worth(points) == worth(mark.max_points):
         return mark.max_points
     if points > mark.max_points:
@@ -212,8 +209,7 @@ def _allowed_points(mark: Mark, points: float) -> float:
 
 
 def _release_papers(book: Gradebook) -> Papers | None:
-    """Returns the papers that have the questions and rubrics, or None for another system's
-    results."""
+    """Returns the papers that have the questions, or None for another system's results."""
     return None if assignment_of(book)[0] else papers_of(book)
 
 

@@ -63,8 +63,7 @@ def exam_fit(release: Release) -> Callable[[str, Notebook], int]:
 def _check_owner(
     release: Release, versions: frozenset[str], student: Student, owner: SelfDescription
 ) -> str | None:
-    """Returns a warning if the notebook may be somebody else's, and None otherwise. Raises
-    SubmissionError if the notebook has the numbers of another student or version."""
+    """Returns a warning if the notebook may be somebody else's, and None otherwise."""
     if owner.version == SAMPLE:
         raise SubmissionError("this is the practice sample, which is not graded", fix=_OWN)
     if owner.release not in ("", release.id):

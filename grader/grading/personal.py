@@ -22,10 +22,7 @@ IDEAS = "ideas.json"
 
 def read_audit(out: Path, student: str | None = None) -> tuple[AuditLine, ...]:
     """Returns the entries of the audit log, oldest first. With *student*, returns only those about
-    the student or the files that the student handed in.
-
-    Raises SetupError if the student is not in the gradebook.
-    """
+    the student or the files that the student handed in."""
     with Gradebook.open(out) as book:
         lines = book.audit()
         if student is None:
@@ -50,10 +47,7 @@ def require_student(book: Gradebook, student: str) -> None:
 
 def archive_student(out: Path, student: str, target: Path, *, by: str, why: str) -> int:
     """Writes everything that the results folder *out* holds of *student* to the zip file *target*,
-    records that in the audit log, and returns the number of files in the zip.
-
-    Raises SetupError if the student is unknown, or if *target* exists or can't be written.
-    """
+    records that in the audit log, and returns the number of files in the zip."""
     with Gradebook.open(out) as book:
         require_student(book, student)
         record = book.personal.read(student)
@@ -67,8 +61,7 @@ def archive_student(out: Path, student: str, target: Path, *, by: str, why: str)
 
 
 def _write_zip(target: Path, contents: Mapping[str, bytes], files: list[Path], out: Path) -> None:
-    """Writes *contents*, by name, and *files*, by their paths in *out*, to the new zip *target*.
-    Raises SetupError if *target* exists or can't be written."""
+    """Writes *contents*, by name, and *files*, by their paths in *out*, to the new zip *target*."""
     try:
         with zipfile.ZipFile(target, "x", zipfile.ZIP_DEFLATED) as zipped:
             for name, data in contents.items():
@@ -87,10 +80,7 @@ def forget_student(
     out: Path, student: str, bank: Bank, *, by: str, why: str
 ) -> tuple[Removal, int]:
     """Removes everything about *student* from the results folder *out*. Returns what was removed
-    from the gradebook, and the number of removed files and pieces of evidence.
-
-    Raises SetupError if the student is unknown, or if a file can't be removed.
-    """
+    from the gradebook, and the number of removed files and pieces of evidence."""
     with Gradebook.open(out) as book:
         require_student(book, student)
         # The evidence first: its names are in the gradebook, so a failure can be repeated.

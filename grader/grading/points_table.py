@@ -62,8 +62,7 @@ def load_points(path: Path) -> tuple[PointsRow, ...]:
 
 
 def _parse_row(cells: Mapping[str, str], where: Location) -> PointsRow | None:
-    """Returns the points in one row, whose cells are given by column, or None if the row has no
-    points. Raises SpecError if they are not a number of at least 0."""
+    """Returns the points in one row, given by column, or None if the row has no points."""
     written = cells.get("points", "")
     if not written:
         return None

@@ -69,8 +69,7 @@ def parse_requests(text: str, file: str) -> tuple[RequestFile, Located]:
 
 
 def _read_text(path: Path) -> str:
-    """Returns the text of the file at *path*. Raises GraderError if the file can't be read, has too
-    many bytes, or is not UTF-8."""
+    """Returns the text of the file at *path*."""
     where = Location(str(path))
     try:
         with path.open("rb") as file:
@@ -92,8 +91,7 @@ def _read_text(path: Path) -> str:
 
 
 def _locate(text: str, file: str) -> Located:
-    """Returns the JSON data in *text* with the line and column of each value. Raises
-    GraderError."""
+    """Returns the JSON data in *text* with the line and column of each value."""
     start = Location(file, text.count("\n", 0, len(text) - len(text.lstrip())) + 1, 1)
     try:
         data = json.loads(
@@ -126,8 +124,7 @@ def _refuse_constant(name: str) -> object:
 
 
 def _check_record(record: RequestFile, source: Located) -> Iterable[SpecError]:
-    """Yields an error for a wrong format, a wrong number of requests, and each text of a wrong
-    length."""
+    """Yields an error for a wrong format, and for each number or length beyond a limit."""
     if record.format != FORMAT:
         yield source.error(("format",), f"the format is not '{FORMAT}'", _FIX)
     if not 1 <= len(record.requests) <= MAX_REQUESTS:

@@ -63,10 +63,7 @@ def _token(secret: str, student: str) -> str:
 
 
 def take_requests(out: Path, paths: Sequence[Path]) -> TakenRequests:
-    """Stores the requests in files and folders, all or none.
-
-    Raises GraderError or SpecErrors with the place of each error.
-    """
+    """Stores the requests in files and folders, all or none."""
     files = [file for path in paths for file in _files_in(path)]
     read = [read_request_file(file) for file in files]
     with Gradebook.open(out) as book:

@@ -68,8 +68,7 @@ class _View:
 
 
 def _shown_problems(paper: Paper, view: _View) -> Sequence[ShownProblem]:
-    """Returns the problems of *paper* that have marks, as the student may see them. Raises
-    GraderError if the grade has marks that are not on the paper."""
+    """Returns the problems of *paper* that have marks, as the student may see them."""
     marks = {mark.name: mark for mark in view.row.marks}
     shown = []
     for question in paper.questions:
@@ -92,8 +91,7 @@ def _shown_problems(paper: Paper, view: _View) -> Sequence[ShownProblem]:
 def _shown_problem(
     question: Question, parts: tuple[ShownPart, ...], *, published: bool
 ) -> ShownProblem:
-    """Returns the problem of *question* with its *parts*, and with its text and solution only if
-    *published*."""
+    """Returns the problem of *question*, with its text and solution only if *published*."""
     variant = question.variant
     problem = variant.problem
     shown = ShownProblem(number=question.number, id=problem.id, title=problem.title, parts=parts)

@@ -180,10 +180,7 @@ def _collect(
 
 
 def _open_papers(book: Gradebook, release: Release, release_file: Path) -> Papers:
-    """Binds the results folder of *book* to *release*, and returns its papers.
-
-    Raises SetupError if the results belong to another release or to an exam on paper.
-    """
+    """Binds the results folder of *book* to *release*, and returns its papers."""
     for folder in WRITTEN_INTO:
         remove_partial_files(book.folder / folder)
     bind(book, release, release_file)

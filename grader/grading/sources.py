@@ -199,8 +199,7 @@ def rows_of(
 
 
 def _max_points(graded: ResultSource, dropped: Mapping[str, str]) -> Callable[[str], float]:
-    """Returns a function from a student without a grade to the maximum points, without the parts in
-    *dropped*."""
+    """Returns a function from a student to the maximum points, without the parts in *dropped*."""
     if not dropped or not isinstance(graded, ReleaseSource):
         return graded.max_points
     papers = graded.papers

@@ -90,8 +90,7 @@ def _require_valid_spec(release: Release, edit: SpecEdit, source: Mapping[str, A
 
 
 def _edit_part(part: Mapping[str, Any], edit: SpecEdit) -> Mapping[str, Any]:
-    """Returns the spec of one part with *edit* applied. Raises SetupError for a credit without a
-    share, or for a mistake or option that the part doesn't have."""
+    """Returns the spec of one part with *edit* applied."""
     if edit.what == "tolerance":
         return {**part, "tolerance": _tolerance(edit.value)}
     if edit.what == "key":

@@ -101,10 +101,7 @@ class WhatIf:
 
 
 def what_if(out: Path, changes: Changes, *, why: str = "") -> WhatIf:
-    """Returns what *changes* would do to the results in *out*.
-
-    Raises SetupError if a part doesn't exist or a change can't be made.
-    """
+    """Returns what *changes* would do to the results in *out*."""
     with Gradebook.open(out) as book:
         graded = source_of(book)
         if changes.edits_specs or changes.drop:
@@ -146,8 +143,7 @@ def what_if(out: Path, changes: Changes, *, why: str = "") -> WhatIf:
 
 
 def _new_adjustments(book: Gradebook, changes: Changes, why: str) -> Adjustments:
-    """Returns the adjustments in effect, changed by *changes*, with *why* as the reason of each
-    change. Raises SetupError if a part to drop doesn't exist."""
+    """Returns the adjustments in effect with *changes*, each for the reason *why*."""
     current = adjustments_of(book)
     dropped = dict(current.dropped)
     for place in changes.drop:
@@ -177,15 +173,13 @@ def withdraw_adjustments(out: Path, *, by: str, why: str) -> bool:
 
 
 def _store_counting_grades(book: Gradebook) -> None:
-    """Makes the grade of the attempt that counts each student's current one, because another
-    attempt may count after an adjustment."""
+    """Stores which attempt counts for each student, which may change with an adjustment."""
     graded = source_of(book)
     store_counting_grades(book, policy_of(book, graded.exam), graded.students)
 
 
 def _student_change(before: Row, after: Row) -> StudentChange | None:
-    """Returns how the student's total and marks differ, or None if the total and the maximum are
-    the same."""
+    """Returns how the student's total and marks differ, or None if they don't."""
     if (before.total, before.max_score) == (after.total, after.max_score):
         return None
     old = {part_place(mark): (mark.points, mark.max_points) for mark in before.marks}
@@ -205,8 +199,7 @@ def _student_change(before: Row, after: Row) -> StudentChange | None:
 
 
 def _distribution(rows: Iterable[Row]) -> Distribution:
-    """Returns the distribution of the totals of *rows* as shares of the maximum, without open
-    totals."""
+    """Returns the distribution of the settled totals of *rows*, as shares of the maximum."""
     shares = sorted(
         row.total / row.max_score for row in rows if row.total is not None and row.max_score
     )
