@@ -1,8 +1,6 @@
-"""Brings gradebooks of earlier versions up to date, one schema version at a time."""
+"""Brings gradebooks of version 1 up to date."""
 
 from __future__ import annotations
-
-from collections.abc import Callable
 
 from sqlalchemy import Connection, inspect, update
 
@@ -12,21 +10,15 @@ from grader.gradebook.overrides import read_overrides
 
 OLDEST = 1
 
-
-def migrate(connection: Connection, version: int) -> None:
-    """Changes a gradebook with the schema *version*, at least OLDEST, to the current one.
-
-    All steps are one transaction: a process that is killed meanwhile leaves the gradebook as it
-    was.
-    """
-    for step in range(version, schema.VERSION):
-        _STEPS[step](connection)
-    connection.execute(update(schema.schema_version).values(version=schema.VERSION))
+_LATER_TABLES = (
+    schema.derived, schema.times, schema.rubric_items, schema.decisions, schema.requests,
+    schema.request_answers, schema.independent_marks,
+)  # fmt: skip
 
 
-def _add_tables(connection: Connection) -> None:
+def migrate(connection: Connection) -> None:
     """Updates version 1 to 2: adds the tables that version 1 gained over time, and the index of
-    `submissions`.
+    `submissions`. A process that is killed meanwhile leaves the gradebook as it was.
 
     From version 2 on, evidence is compressed, which version 1 can't read.
     """
@@ -38,11 +30,4 @@ def _add_tables(connection: Connection) -> None:
         index.create(connection, checkfirst=True)
     if schema.decisions in missing:
         store_overrides(connection, list(read_overrides(connection)))
-
-
-_LATER_TABLES = (
-    schema.derived, schema.times, schema.rubric_items, schema.decisions, schema.requests,
-    schema.request_answers, schema.independent_marks,
-)  # fmt: skip
-_STEPS: dict[int, Callable[[Connection], None]] = {1: _add_tables}
-"""The step from each earlier schema version to the next."""
+    connection.execute(update(schema.schema_version).values(version=schema.VERSION))

@@ -95,34 +95,20 @@ def _bring_up_to_date(engine: Engine, url: URL) -> int:
     try:
         with engine.begin() as connection:
             version = _read_version(connection)
-        if version is None:
-            return _create_tables(engine)
-        return _migrate(engine) if OLDEST <= version < schema.VERSION else version
+        if version is not None and version != OLDEST:
+            return version
+        if version is None and engine.dialect.name == "sqlite":
+            _use_write_ahead_log(engine)
+        with writer(engine).begin() as connection:
+            version = _read_version(connection)  # another process may have been faster
+            if version is None:
+                schema.metadata.create_all(connection)
+                connection.execute(insert(schema.schema_version), {"version": schema.VERSION})
+            elif version == OLDEST:
+                migrate(connection)
+            return _read_version(connection) or 0
     except sqlite3.DatabaseError as error:  # from below SQLAlchemy, which has its own error handler
         raise setup_error_for(error, url) or error from error
-
-
-def _migrate(engine: Engine) -> int:
-    """Updates the tables, unless another process was faster. Returns the schema's version."""
-    with writer(engine).begin() as connection:
-        version = _read_version(connection) or 0
-        if OLDEST <= version < schema.VERSION:
-            migrate(connection, version)
-            return schema.VERSION
-        return version
-
-
-def _create_tables(engine: Engine) -> int:
-    """Creates the tables, unless another process was faster. Returns the schema's version."""
-    if engine.dialect.name == "sqlite":
-        _use_write_ahead_log(engine)
-    with writer(engine).begin() as connection:
-        version = _read_version(connection)
-        if version is not None:  # another process was faster
-            return version
-        schema.metadata.create_all(connection)
-        connection.execute(insert(schema.schema_version), {"version": schema.VERSION})
-    return schema.VERSION
 
 
 def _use_write_ahead_log(engine: Engine) -> None:

@@ -19,8 +19,7 @@ from sqlalchemy import (
 from sqlalchemy import Text as _Text
 
 VERSION = 2
-"""Increases with each change that earlier versions of the grader can't use; `migrations` has a step
-for each."""
+"""Increases with each change that earlier versions of the grader can't use; see `migrations`."""
 
 # Sorted by code point, whatever the language of the database.
 Text = _Text().with_variant(_Text(collation="C"), "postgresql")

@@ -105,10 +105,6 @@ def test_a_newer_gradebook_is_refused_and_left_alone(tmp_path, at):
     assert shape_of(tmp_path) == before
 
 
-def test_there_is_a_step_from_every_earlier_version():
-    assert sorted(migrations._STEPS) == list(range(migrations.OLDEST, schema.VERSION))
-
-
 def test_many_open_an_old_gradebook_at_once_and_it_is_migrated_once(tmp_path, at):
     an_old_gradebook(tmp_path, at, 0)
     failed = []
