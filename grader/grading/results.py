@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -79,8 +78,7 @@ def write_results(out: Path, bank: Bank) -> WrittenResults:
         # If killed from here on, the next run must not keep files that may be half written.
         forget_files(out, record, stale)
         secret = form_secret(book)
-        with _pause_gc():
-            rows = list(rows_of(book, graded))
+        rows = list(rows_of(book, graded))
         for row in rows:
             if row.student.id in stale or row.student.id not in stamps.students:
                 write_grade_json(
@@ -89,21 +87,20 @@ def write_results(out: Path, bank: Bank) -> WrittenResults:
                 shown = graded.feedback_for(row, published=published)
                 shown = replace(shown, request_form=form_of(secret, row))
                 write_feedback(out, shown, bank.templates, engine=__version__)
-        with _pause_gc():
-            write_csv(out, rows, pooled=graded.pooled_numbers)
-            summary = summarize(
-                rows,
-                exam=graded.exam,
-                title=graded.title,
-                release=graded.release,
-                engine=__version__,
-                published=published,
-                evidence=None if seats_of(book) else book.evidence_summaries(),
-                notices=[f"{one['path']}: {one['text']}" for one in notices_of(book)],
-                minutes=minutes_with_paper(book.times()),
-            )
-            write_class_report(out, summary, bank.templates)
-            short = _class_figures(summary, rows)
+        write_csv(out, rows, pooled=graded.pooled_numbers)
+        summary = summarize(
+            rows,
+            exam=graded.exam,
+            title=graded.title,
+            release=graded.release,
+            engine=__version__,
+            published=published,
+            evidence=None if seats_of(book) else book.evidence_summaries(),
+            notices=[f"{one['path']}: {one['text']}" for one in notices_of(book)],
+            minutes=minutes_with_paper(book.times()),
+        )
+        write_class_report(out, summary, bank.templates)
+        short = _class_figures(summary, rows)
         write_record(out, stamps, short)
     return _describe_written(out, short, published)
 
@@ -119,18 +116,6 @@ def _lock_files(out: Path) -> Iterator[None]:
         raise make_write_error(error, folder) from error
     with exclusive_lock(folder, wait=_WAIT_SECONDS):
         yield
-
-
-@contextmanager
-def _pause_gc() -> Iterator[None]:
-    """Pauses the garbage collector: a class has 400,000 marks and no cycles."""
-    was = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if was:
-            gc.enable()
 
 
 def _outdated_students(
