@@ -7,7 +7,7 @@ import hashlib
 import json
 from collections.abc import Collection, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from grader import __version__
@@ -62,11 +62,6 @@ class ClassFigures:
         """Returns everything except the lines of students and parts, for `--json`."""
         names = ("standings", "counted", "mean", "median", "open_totals")
         return {"students": len(self.totals), **{name: getattr(self, name) for name in names}}
-
-
-_NOTHING = ClassFigures(
-    standings={}, counted=0, mean=None, median=None, open_totals=0, statistics={}, totals=[]
-)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -149,10 +144,7 @@ def forget_files(out: Path, kept: WrittenRecord | None, students: Collection[str
     the next run writes them again."""
     if kept is not None:
         rest = {id_: digest for id_, digest in kept.stamps.students.items() if id_ not in students}
-        _write_record(
-            out,
-            WrittenRecord(stamps=ResultDigests(students=rest, whole=""), files={}, short=_NOTHING),
-        )
+        _write_record(out, replace(kept, stamps=ResultDigests(students=rest, whole="")))
 
 
 def _write_record(out: Path, record: WrittenRecord) -> None:
