@@ -312,15 +312,6 @@ class Gradebook:
         with self._engine.begin() as connection:
             return list(rows.read_digests(connection, rows.attempts_condition(of_several=True)))
 
-    def settled_marks(self, student: str, submission_sha256: str) -> frozenset[str]:
-        """Returns the names of the marks that the student's current grade for this file settles.
-
-        Such a mark comes from a run without failures, so a later failure should not replace it.
-        Marks that wait for manual grading are never settled in a grade.
-        """
-        with self._engine.begin() as connection:
-            return frozenset(rows.read_settled(connection, student, submission_sha256))
-
     def history(self, student: str) -> tuple[FiledGrade, ...]:
         """Returns every grade that the student ever had, oldest first."""
         with self._engine.begin() as connection:

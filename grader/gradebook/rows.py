@@ -13,7 +13,6 @@ from typing import Any
 from sqlalchemy import ColumnElement, Connection, func, insert, select, update
 
 from grader.gradebook import schema, students
-from grader.gradebook.parts import CURRENT_MARKS
 from grader.gradebook.plain import storable, storable_or_none, to_json
 from grader.model import Grade, Mark, Verdict
 
@@ -157,14 +156,6 @@ def _store_environments(connection: Connection, grades: list[Grade]) -> None:
     new = [{"digest": key, "json": text} for key, text in texts.items() if key not in stored]
     if new:
         connection.execute(insert(t), new)
-
-
-def read_settled(connection: Connection, student: str, submission_sha256: str) -> Iterator[str]:
-    """Yields the names of the marks that the student's current grade for this file settles."""
-    g, m, a = schema.grades.c, schema.marks.c, schema.asked.c
-    mine = (g.student == student) & (g.submission_sha256 == submission_sha256)
-    query = select(a.name).select_from(CURRENT_MARKS).where(mine, m.points.is_not(None))
-    yield from connection.scalars(query)
 
 
 def is_current(students: Collection[str] | None) -> ColumnElement[bool]:

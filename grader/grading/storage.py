@@ -26,5 +26,8 @@ def store_evidence(book: Gradebook, evidence: Evidence, fingerprint: str) -> Evi
 
 def would_lose_marks(book: Gradebook, new: Grade) -> bool:
     """Returns whether a mark is open in *new* that an earlier run settled for this very file."""
-    settled = book.settled_marks(new.student, new.submission_sha256 or "")
+    before = book.grade(new.student)
+    if before is None or before.submission_sha256 != new.submission_sha256:
+        return False
+    settled = {mark.name for mark in before.marks if mark.points is not None}
     return any(mark.points is None and mark.name in settled for mark in new.marks)

@@ -35,6 +35,7 @@ from grader.gradebook.address import find_address
 from grader.gradebook.engines import open_engine
 from grader.gradebook.evidence_files import limit_size
 from grader.gradebook.opening import open_gradebook
+from grader.grading.storage import would_lose_marks
 from grader.model import (
     Answer,
     CellRun,
@@ -630,15 +631,17 @@ class TestGrades:
 
     def test_a_grade_settles_the_file_it_is_of_unless_all_of_it_is_open(self, book):
         waits = a_mark("q2_why", None, verdict=Verdict.UNSETTLED)
-        assert not book.settled_marks("ada", SHA)
+        failed = a_grade(marks=[a_mark(points=None, verdict=Verdict.UNSETTLED), waits])
+        assert not would_lose_marks(book, failed)
         book.put_grades([a_grade(marks=[waits])], why="our fault")
-        assert not book.settled_marks("ada", SHA)
+        assert not would_lose_marks(book, failed)
         book.put_grades([a_grade(marks=[a_mark(), waits])], why="again")
-        assert book.settled_marks("ada", SHA) == {a_mark().name}
-        assert not book.settled_marks("ada", "b" * 64)
-        assert not book.settled_marks("bob", SHA)
+        assert would_lose_marks(book, failed)
+        assert not would_lose_marks(book, a_grade(marks=[a_mark(), waits]))
+        assert not would_lose_marks(book, replace(failed, submission_sha256="b" * 64))
+        assert not would_lose_marks(book, replace(failed, student="bob"))
         book.put_grades([a_grade(submission_sha256="b" * 64)], why="a newer file")
-        assert not book.settled_marks("ada", SHA)
+        assert not would_lose_marks(book, failed)
 
     def test_points_that_are_not_finite_never_get_in(self, book):
         with pytest.raises(GraderError, match="can't store this"):
