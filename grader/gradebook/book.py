@@ -212,8 +212,8 @@ class Gradebook:
         Raises GraderError, naming the evidence file, if it is missing or damaged.
         """
         with self._engine.begin() as connection:
-            latest = submissions.find_latest(connection, submission_sha256, fingerprint)
-        return None if latest is None else self.evidence_files.read(*latest)
+            latest = submissions.find_latest(connection, [submission_sha256], fingerprint)
+        return self.evidence_files.read(*latest[submission_sha256]) if latest else None
 
     def find_evidence(
         self, submission_sha256: str, fingerprint: str | None = None
@@ -237,7 +237,7 @@ class Gradebook:
         """Returns the SHA-256 of the latest evidence of *files* by the SHA-256 of the file, without
         evidence that is missing or damaged."""
         with self._engine.begin() as connection:
-            latest = submissions.find_digests(connection, list(files))
+            latest = submissions.find_latest(connection, list(files))
         is_whole = self.evidence_files.is_whole
         return {file: digest for file, (digest, size) in latest.items() if is_whole(digest, size)}
 
@@ -287,7 +287,8 @@ class Gradebook:
         """Returns a digest of each current grade and its file's SHA-256, by student ID, a hundred
         times faster than the grades."""
         with self._engine.begin() as connection:
-            return {who: (digest, file) for who, digest, file in rows.read_digests(connection)}
+            heads = rows.read_digests(connection, rows.is_current())
+            return {student: (digest, file) for student, digest, file in heads}
 
     def open_marks(self) -> list[tuple[str, Mark]]:
         """Returns the student and the mark for each open mark in the current grades, by student."""
@@ -296,10 +297,8 @@ class Gradebook:
 
     def grade(self, student: str) -> Grade | None:
         """Returns the student's current grade, or None."""
-        t = schema.grades
-        mine = (t.c.student == student) & t.c.current.is_(True)
-        with self._engine.begin() as connection:
-            return next((filed.grade for filed in rows.read_grades(connection, mine)), None)
+        grades = list(self.grades([student]))
+        return grades[0] if grades else None
 
     def attempt_grades(self, *, of_several: bool = False) -> tuple[Grade, ...]:
         """Returns the newest grade of each file, only of students with several if *of_several*."""

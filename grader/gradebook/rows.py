@@ -60,8 +60,7 @@ def _store_chunk(connection: Connection, chunk: list[Grade], *, run: int, at: st
     """Stores those grades of *chunk* that differ from the current ones, and returns how many."""
     heads = {grade.student: _grade_row(grade, run=run, at=at) for grade in chunk}
     t = schema.grades
-    mine = t.c.student.in_(list(heads)) & t.c.current.is_(True)
-    rows = connection.execute(select(t.c.student, t.c.digest).where(mine))
+    rows = connection.execute(select(t.c.student, t.c.digest).where(is_current(heads)))
     for student, digest in rows.all():
         if heads[student]["digest"] == digest:
             del heads[student]
@@ -71,8 +70,7 @@ def _store_chunk(connection: Connection, chunk: list[Grade], *, run: int, at: st
     changed = [grade for grade in chunk if grade.student in heads]
     _store_environments(connection, changed)
     asked = _number_questions(connection, changed)
-    mine = t.c.student.in_(list(heads)) & t.c.current.is_(True)
-    connection.execute(update(t).where(mine).values(current=False))
+    connection.execute(update(t).where(is_current(heads)).values(current=False))
     numbers = connection.scalars(
         insert(t).returning(t.c.number, sort_by_parameter_order=True),
         [heads[grade.student] for grade in changed],
@@ -90,9 +88,8 @@ def _store_chunk(connection: Connection, chunk: list[Grade], *, run: int, at: st
 
 def withdraw_grade(connection: Connection, student: str) -> bool:
     """Withdraws the current grade of *student*. Returns whether there was one."""
-    t = schema.grades
-    mine = (t.c.student == student) & t.c.current.is_(True)
-    return connection.execute(update(t).where(mine).values(current=False)).rowcount > 0
+    query = update(schema.grades).where(is_current([student]))
+    return connection.execute(query.values(current=False)).rowcount > 0
 
 
 def _grade_row(grade: Grade, *, run: int, at: str) -> dict[str, object]:
@@ -158,7 +155,7 @@ def _store_environments(connection: Connection, grades: list[Grade]) -> None:
         connection.execute(insert(t), new)
 
 
-def is_current(students: Collection[str] | None) -> ColumnElement[bool]:
+def is_current(students: Collection[str] | None = None) -> ColumnElement[bool]:
     """Returns the condition that a grade is current, and of one of *students* if given."""
     t = schema.grades.c
     current = t.current.is_(True)
@@ -204,13 +201,12 @@ def attempts_condition(*, of_several: bool) -> ColumnElement[bool]:
 
 
 def read_digests(
-    connection: Connection, condition: ColumnElement[bool] | None = None
+    connection: Connection, condition: ColumnElement[bool]
 ) -> Iterator[tuple[str, str, str | None]]:
     """Yields the student, the digest, and the SHA-256 of the graded file for each grade that meets
-    *condition*. Without a condition, yields those of the current grades."""
+    *condition*."""
     t = schema.grades.c
     query = select(t.student, t.digest, t.submission_sha256)
-    condition = t.current.is_(True) if condition is None else condition
     for row in connection.execute(query.where(condition).order_by(t.student, t.number)):
         yield row.student, row.digest, row.submission_sha256
 

@@ -99,22 +99,14 @@ def read_summaries(connection: Connection) -> Iterator[EvidenceSummary]:
         yield read_record(EvidenceSummary, row, outcome=Outcome(row["outcome"]))
 
 
-def find_digests(connection: Connection, files: list[str]) -> dict[str, tuple[str, int]]:
-    """Returns digest and size of the latest evidence of each of *files*."""
+def find_latest(
+    connection: Connection, files: list[str], fingerprint: str | None = None
+) -> dict[str, tuple[str, int]]:
+    """Returns digest and size of the latest evidence of each of *files*, optionally of those that
+    were executed in a given way."""
     t = _EVIDENCE.c
     query = select(t.submission_sha256, t.digest, t.size).where(t.submission_sha256.in_(files))
-    rows = connection.execute(query.order_by(t.number))
-    return {row.submission_sha256: (row.digest, row.size) for row in rows}
-
-
-def find_latest(
-    connection: Connection, submission_sha256: str, fingerprint: str | None
-) -> tuple[str, int] | None:
-    """Returns digest and size of the latest evidence for a file, optionally executed in a given
-    way."""
-    t = _EVIDENCE.c
-    query = select(t.digest, t.size).where(t.submission_sha256 == submission_sha256)
     if fingerprint is not None:
         query = query.where(t.fingerprint == fingerprint)
-    row = connection.execute(query.order_by(t.number.desc()).limit(1)).first()
-    return None if row is None else (row.digest, row.size)
+    rows = connection.execute(query.order_by(t.number))
+    return {row.submission_sha256: (row.digest, row.size) for row in rows}
