@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from functools import cached_property
 from pathlib import Path
 
 from grader import units
@@ -17,52 +16,32 @@ _ABOUT = ("name", "source", "checked")
 
 
 class BankFacts(Mapping[str, Mapping[str, Value]]):
-    """The facts in several folders, read on first use. Later folders override earlier ones.
+    """The facts in several folders. Later folders override earlier ones.
 
     If a file can't be read, only a lookup of a missing item and iteration over all items raise its
     SpecErrors.
     """
 
     def __init__(self, folders: Sequence[Path]):
-        self._folders = tuple(folders)
-
-    @cached_property
-    def _contents(self) -> tuple[dict[str, Mapping[str, Value]], tuple[SpecError, ...]]:
-        """The items of all folders, and the errors in their files."""
-        merged: dict[str, Mapping[str, Value]] = {}
-        errors: list[SpecError] = []
-        for folder in self._folders:
-            facts, wrong = read_facts(folder)
-            merged.update(facts)
-            errors += wrong
-        return merged, tuple(errors)
-
-    @property
-    def errors(self) -> tuple[SpecError, ...]:
-        """All errors in the files."""
-        return self._contents[1]
+        self.errors: tuple[SpecError, ...] = ()
+        self._facts: dict[str, Mapping[str, Value]] = {}
+        for folder in folders:
+            facts, errors = read_facts(folder)
+            self._facts.update(facts)
+            self.errors += errors
 
     def __getitem__(self, item: str) -> Mapping[str, Value]:
-        facts, errors = self._contents
-        if item not in facts and errors:
-            raise SpecErrors(errors)
-        return facts[item]
-
-    def _require_facts(self) -> dict[str, Mapping[str, Value]]:
-        """Returns all items. Raises SpecErrors if a file has an error."""
-        facts, errors = self._contents
-        if errors:
-            raise SpecErrors(errors)
-        return facts
-
-    def __bool__(self) -> bool:
-        return True  # the default, by length, would read every file
+        if item not in self._facts and self.errors:
+            raise SpecErrors(self.errors)
+        return self._facts[item]
 
     def __iter__(self) -> Iterator[str]:
-        return iter(self._require_facts())
+        if self.errors:
+            raise SpecErrors(self.errors)
+        return iter(self._facts)
 
     def __len__(self) -> int:
-        return len(self._require_facts())
+        return len(self._facts)
 
 
 def read_facts(folder: Path) -> tuple[dict[str, Mapping[str, Value]], tuple[SpecError, ...]]:
