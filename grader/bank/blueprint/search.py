@@ -61,8 +61,6 @@ class _Attempt:
                 self.steps -= 1
                 if group.concepts & totals.concepts:
                     break  # all groups of a problem have its concepts
-                if not self.bounds.have_room(totals, group):
-                    continue
                 after = totals.plus(group)
                 if self.bounds.allow(after):
                     rest = self.extend(after, index + 1)

@@ -52,13 +52,6 @@ class PaperBounds:
     """The fewest and the most points of each level; any levels if empty."""
     questions: int | None
 
-    def have_room(self, totals: PaperTotals, group: PartGroup) -> bool:
-        """Returns whether a paper with *totals* has the points and the minutes left for *group*."""
-        return (
-            self.points - (totals.points + group.points) >= -_EXACT
-            and totals.minutes + group.minutes <= self.minutes[1] + _EXACT
-        )
-
     def allow(self, totals: PaperTotals) -> bool:
         """Returns whether a paper may continue from *totals*."""
         remaining = self.points - totals.points
