@@ -16,8 +16,8 @@ from grader.model import Part, Tolerance
 def common_tolerance(parts: Collection[Part]) -> Tolerance | None:
     """Returns the relative tolerance that most numbers of *parts* have; None if there is none."""
     rules = Counter(rule for part in parts for rule in _rules(part))
-    relative = [rule for rule, _ in rules.most_common() if rule == _relative(rule.relative)]
-    return relative[0] if relative else None
+    relative = (rule for rule, _ in rules.most_common() if rule.relative is not None)
+    return next((rule for rule in relative if rule == Tolerance(relative=rule.relative)), None)
 
 
 def tolerance_sentence(parts: Collection[Part]) -> str:
@@ -63,10 +63,6 @@ def _rules(part: Part, *, with_integers: bool = False) -> tuple[Tolerance, ...]:
     return ()
 
 
-def _relative(share: float | None) -> Tolerance | None:
-    return None if share is None else Tolerance(relative=share)
-
-
 def _describe(rule: Tolerance) -> str:
     """Returns a tolerance in words, such as "within 1%"."""
     if rule == EXACT:
@@ -75,7 +71,9 @@ def _describe(rule: Tolerance) -> str:
     if rule.relative is not None:
         limits.append(f"within {units.format_number(100 * rule.relative, 3)}%")
     if rule.absolute is not None:
-        limits.append(f"within {_describe_distance(rule.absolute)}")
+        width = rule.absolute
+        is_number = isinstance(width, (int, float))
+        limits.append(f"within {units.format_number(width) if is_number else width}")
     if rule.significant_figures is not None:
         limits.append(f"to {rule.significant_figures} significant figures")
     if rule.factor is not None:
@@ -83,7 +81,3 @@ def _describe(rule: Tolerance) -> str:
     if rule.input_rounding is not None:
         limits.append("as exactly as the given numbers allow")
     return " or ".join(limits)
-
-
-def _describe_distance(written: object) -> str:
-    return units.format_number(written) if isinstance(written, (int, float)) else str(written)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
 from textwrap import wrap
@@ -134,21 +133,7 @@ def _iter_paper_cells(
 
 def check(keys: Mapping[str, Key], about: Sequence[str], templates: tuple[Path, ...]) -> str:
     """Returns the source of the check in a notebook's last cell, for the answers of these names."""
-    values = check_of(keys, about)
-    return _fill_check(templates, _CheckValues(repr(values), values))
-
-
-@dataclass(frozen=True, slots=True)
-class _CheckValues:
-    """The values for the template of the check. Values with the same *source* are equal."""
-
-    source: str
-    values: Mapping[str, object] = field(compare=False)
-
-
-@lru_cache(maxsize=64)
-def _fill_check(folders: tuple[Path, ...], check: _CheckValues) -> str:
-    return _fill(folders, "closing.py", **check.values)
+    return _fill(templates, "closing.py", **check_of(keys, about))
 
 
 def _fill_title(paper: Paper, templates: tuple[Path, ...]) -> str:
