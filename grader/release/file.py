@@ -21,7 +21,6 @@ from grader.errors import Location, SetupError, SpecError
 from grader.files import read_bytes
 from grader.model import ExamSet, Release, Student
 from grader.release import sealed
-from grader.release.roster import seats_problem
 
 SCHEMA = "systems-grader/release/v1"
 
@@ -66,7 +65,7 @@ def add_students_to(release: Release, students: tuple[Student, ...]) -> Release:
     `Student.merged_with`.
 
     The numbers of students already in the release never change. Raises SetupError if a student
-    would get different numbers, or if two ids or versions are too similar.
+    would get different numbers, or if two ids are too similar.
     """
     folded = {name.casefold(): name for name in release.students}
     for student in students:
@@ -87,9 +86,6 @@ def add_students_to(release: Release, students: tuple[Student, ...]) -> Release:
     merged = dict(release.students)
     for student in students:
         merged[student.id] = merged.get(student.id, student).merged_with(student)
-    problem = seats_problem(merged.values())
-    if problem:
-        raise SetupError(problem, fix="name versions A, B, C, ..., unlike any student's id")
     return dataclasses.replace(release, students=merged)
 
 
@@ -168,9 +164,9 @@ def _read(packed: bytes, file: Path, fix: str) -> Release:
 def _parse(data: Mapping[str, Any], file: Path) -> Release:
     """Returns the release in *data*. Raises SetupError if it is damaged or was changed by hand."""
     try:
-        exam_data = {k: v for k, v in data["set"].items() if v is not None}
         sources = with_tuples(data["problems"])
-        exam = exam_from(_without_places(with_tuples(_drop_none(exam_data)), file), set(sources))
+        exam_data = with_tuples(_drop_none(data["set"]))
+        exam = exam_from(_without_places(exam_data, file), set(sources))
         release = _build_release(
             exam,
             sources,

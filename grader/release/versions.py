@@ -13,7 +13,7 @@ from dataclasses import replace
 
 from grader.errors import SetupError
 from grader.model import SAMPLE, Release, Student
-from grader.release.roster import seats_problem, version_problem
+from grader.release.roster import seats_problem
 
 LETTERS = string.ascii_uppercase
 
@@ -27,12 +27,8 @@ def assign_versions(
     the roster. If *versions* is given (1 to 26), each of the others gets the least used letter, the
     first one in case of a tie: versions are spread evenly, neighbors differ, and the result is
     deterministic. Otherwise, they get individual numbers, unless all students in *known* share
-    versions: then they get one of those. Raises SetupError for invalid versions.
+    versions: then they get one of those. Raises SetupError for ambiguous versions.
     """
-    for student in students:
-        problem = version_problem(student.version)
-        if problem:
-            raise SetupError(problem, fix="name versions A, B, C, ...")
     before = [_keep_version(student, known.get(student.id)) for student in students]
     letters = _letters_to_assign(versions, known)
     uses = Counter(s.version for s in {**known, **{s.id: s for s in before}}.values())
