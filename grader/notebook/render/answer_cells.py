@@ -6,7 +6,7 @@ import io
 import re
 import sys
 import tokenize
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
 from grader.kinds import lettered, plan
 from grader.kinds.answers import label_as_python
@@ -94,24 +94,17 @@ def _rename(source: str, part: str, name: str) -> str:
         tokens = [t for t in tokenize.generate_tokens(io.StringIO(source).readline) if t.string]
     except (tokenize.TokenError, SyntaxError):
         return re.sub(rf"(?<![\w.]){re.escape(part)}\b(?!\s*=[^=])", name, source)
+    places = []
+    depth = 0
+    for before, token, after in zip([None, *tokens], tokens, [*tokens[1:], None], strict=False):
+        depth += (token.string in ("(", "[", "{")) - (token.string in (")", "]", "}"))
+        is_attribute = before is not None and before.string == "."
+        # Inside brackets, a `=` after the name makes it the name of an argument.
+        is_keyword = depth > 0 and after is not None and after.string == "="
+        if token.string == part and not is_attribute and not is_keyword:
+            places.append(token)
     lines = source.splitlines(keepends=True)
-    around = zip([None, *tokens], tokens, [*tokens[1:], None], strict=False)
-    for before, token, after in reversed([*around]):
-        if token.type != tokenize.NAME or token.string != part:
-            continue
-        is_keyword = after is not None and after.string == "=" and _is_in_brackets(tokens, token)
-        if (before is not None and before.string == ".") or is_keyword:
-            continue
+    for token in reversed(places):
         row, (start, end) = token.start[0] - 1, (token.start[1], token.end[1])
         lines[row] = lines[row][:start] + name + lines[row][end:]
     return "".join(lines)
-
-
-def _is_in_brackets(tokens: Sequence[tokenize.TokenInfo], wanted: tokenize.TokenInfo) -> bool:
-    """Returns whether *wanted* is inside brackets, so that a `=` after it names an argument."""
-    depth = 0
-    for token in tokens:
-        if token is wanted:
-            break
-        depth += (token.string in "([{") - (token.string in ")]}") if token.string else 0
-    return depth > 0

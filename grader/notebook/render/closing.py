@@ -64,7 +64,7 @@ def check_of(keys: Mapping[str, Key], about: Sequence[str]) -> dict[str, object]
         "nothing": multi_choice.NONE,
         "pair": matching.PAIR,
         "words": tuple(WORDS),
-        "reasons": any(map(_has_reasons, keys.values())),
+        "reasons": any(isinstance(key, TrueFalseKey) and key.choices for key in keys.values()),
         "truth": PAIR,
         "most": {
             "text": notation.LONGEST_TEXT,
@@ -109,10 +109,6 @@ def _reading_form(key: Key) -> object:
         return {name: [*offered] for name, offered in key.part.choose.items()}
     texts = [lettered.fold_text(choice.text) for choice in getattr(key, "choices", ())]
     return texts or list(modules_needed(key)) or None
-
-
-def _has_reasons(key: Key) -> bool:
-    return isinstance(key, TrueFalseKey) and bool(key.choices)
 
 
 def wrap_literal(value: object, spaces: int = 4) -> str:
