@@ -6,6 +6,7 @@ import hashlib
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import reduce
 from typing import get_args
 
 from grader.bank.blueprint import PaperTotals, PartGroup, group_in_slot
@@ -104,7 +105,7 @@ def composition(bank: Bank, wanted: str) -> Composition:
         tuple(groups[name] for _, name in iter_chosen(exam, _KEY, f"student-{number}"))
         for number in range(PAPERS)
     ]
-    totals = [_total(paper) for paper in papers]
+    totals = [reduce(PaperTotals.plus, paper, PaperTotals()) for paper in papers]
     return Composition(
         exam=exam,
         entries=tuple(_entries(exam.slots, groups)),
@@ -128,13 +129,6 @@ def _entries(slots: Iterable[Slot], groups: Mapping[str, PartGroup]) -> list[Com
         entries.append(CompositionEntry(first=number, count=slot.count, groups=members))
         number += slot.count
     return entries
-
-
-def _total(paper: Iterable[PartGroup]) -> PaperTotals:
-    total = PaperTotals()
-    for group in paper:
-        total = total.plus(group)
-    return total
 
 
 def _range(values: Iterable[float]) -> Range:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import reduce
 from itertools import islice
 
 from grader.bank.blueprint.groups import PartGroup
@@ -115,7 +116,8 @@ class UnfilledBlueprint:
             fix = "change 'minutes:' or 'points:', or raise 'tolerance:'"
             yield self._error(("minutes",), what, fix)
         if papers := self._possible_papers(replace(bounds, questions=None)):
-            what = f"papers with these points and shares have {_describe_counts(papers)} questions"
+            counts = " or ".join(map(str, sorted({paper.questions for paper in papers})))
+            what = f"papers with these points and shares have {counts} questions"
             yield self._error(("questions",), what, "change 'questions:', or omit it")
         yield from self._check_shares("levels", replace(bounds, levels={}), bounds.levels)
         yield from self._check_shares("families", replace(bounds, families={}), bounds.families)
@@ -153,13 +155,7 @@ class UnfilledBlueprint:
     def _possible_papers(self, bounds: PaperBounds) -> list[PaperTotals]:
         """Returns the totals of some papers within *bounds*; empty if there are none."""
         papers = iter_papers(self.groups, self.start, bounds, self.seed)
-        totals_of_papers = []
-        for paper in islice(papers, _PAPERS):
-            totals = self.start
-            for group in paper:
-                totals = totals.plus(group)
-            totals_of_papers.append(totals)
-        return totals_of_papers
+        return [reduce(PaperTotals.plus, paper, self.start) for paper in islice(papers, _PAPERS)]
 
 
 def _gaps(
@@ -178,7 +174,3 @@ def _describe_closest(numbers: Sequence[float], low: float, high: float) -> str:
     above = sorted(number for number in numbers if number > high)
     closest = (*below[-1:], *above[:1])
     return " or ".join(f"{number:.1f}" for number in closest)
-
-
-def _describe_counts(papers: list[PaperTotals]) -> str:
-    return " or ".join(str(number) for number in sorted({paper.questions for paper in papers}))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
+from functools import reduce
 from itertools import islice
 from typing import get_args
 
@@ -93,9 +94,7 @@ def _listed_totals(exam: ExamSet, listed: Mapping[str, Head]) -> PaperTotals:
 def _merit(pools: Sequence[GroupPool], start: PaperTotals, blueprint: Blueprint) -> float:
     """Returns how good *pools* are: their variety, less how far they are off the blueprint, and
     less the problems that are not asked whole."""
-    totals = start
-    for pool in pools:
-        totals = totals.plus(pool.groups[0])
+    totals = reduce(PaperTotals.plus, (pool.groups[0] for pool in pools), start)
     off = abs(totals.minutes / blueprint.minutes - 1)
     for shares, points in (
         (blueprint.families, totals.families),
