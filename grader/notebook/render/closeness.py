@@ -72,8 +72,8 @@ def _describe(rule: Tolerance) -> str:
         limits.append(f"within {units.format_number(100 * rule.relative, 3)}%")
     if rule.absolute is not None:
         width = rule.absolute
-        is_number = isinstance(width, (int, float))
-        limits.append(f"within {units.format_number(width) if is_number else width}")
+        shown = units.format_number(width) if isinstance(width, (int, float)) else width
+        limits.append(f"within {shown}")
     if rule.significant_figures is not None:
         limits.append(f"to {rule.significant_figures} significant figures")
     if rule.factor is not None:
