@@ -9,7 +9,7 @@ from grader import units
 from grader.bank.names import check_unit
 from grader.bank.shape import describe
 from grader.bank.yaml12 import Located, Path_, read_yaml
-from grader.errors import SpecError, SpecErrors, collect_errors
+from grader.errors import SpecError, SpecErrors
 from grader.units.quantity import Value
 
 _ABOUT = ("name", "source", "checked")
@@ -49,19 +49,23 @@ def read_facts(folder: Path) -> tuple[dict[str, Mapping[str, Value]], tuple[Spec
     facts: dict[str, Mapping[str, Value]] = {}
     errors: list[SpecError] = []
     for path in sorted(folder.glob("*.yaml")):
-        with collect_errors(errors):
+        try:
             source = read_yaml(path)
-            if not isinstance(source.data, dict):
-                what = f"expected items, saw {describe(source.data)}"
-                raise source.error((), what, "write 'h100-sxm:' and fields")
-            for item, fields in source.data.items():
-                if item in facts:
-                    what = f"the item '{item}' is already in another file"
-                    errors.append(source.error((item,), what, "rename it", key=True))
-                wrong = list(_check_item(item, fields, source))
-                errors += wrong
-                if not wrong:
-                    facts[item] = facts_item(fields)
+        except SpecError as error:
+            errors.append(error)
+            continue
+        if not isinstance(source.data, dict):
+            what = f"expected items, saw {describe(source.data)}"
+            errors.append(source.error((), what, "write 'h100-sxm:' and fields"))
+            continue
+        for item, fields in source.data.items():
+            if item in facts:
+                what = f"the item '{item}' is already in another file"
+                errors.append(source.error((item,), what, "rename it", key=True))
+            wrong = list(_check_item(item, fields, source))
+            errors += wrong
+            if not wrong:
+                facts[item] = facts_item(fields)
     return facts, tuple(errors)
 
 

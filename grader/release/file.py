@@ -116,7 +116,8 @@ def release_bytes(release: Release) -> bytes:
 def _student_data(student: Student) -> dict[str, str]:
     """Returns a student as plain data. Without a version, the key is omitted, as in older
     releases."""
-    return {k: v for k, v in dataclasses.asdict(student).items() if v or k != "version"}
+    line = dataclasses.asdict(student)
+    return line if student.version else {k: v for k, v in line.items() if k != "version"}
 
 
 def load_release(path: Path) -> Release:

@@ -29,10 +29,7 @@ def assign_versions(
     deterministic. Otherwise, they get individual numbers, unless all students in *known* share
     versions: then they get one of those. Raises SetupError for ambiguous versions.
     """
-    before = [
-        replace(s, version=s.version or known[s.id].version) if s.id in known else s
-        for s in students
-    ]
+    before = [_keep_version(student, known.get(student.id)) for student in students]
     letters = _letters_to_assign(versions, known)
     uses = Counter(s.version for s in {**known, **{s.id: s for s in before}}.values())
     assigned: list[Student] = []
@@ -46,6 +43,12 @@ def assign_versions(
     if problem:
         raise SetupError(problem, fix="name versions A, B, C, ..., unlike any student's id")
     return tuple(assigned)
+
+
+def _keep_version(student: Student, before: Student | None) -> Student:
+    if before is None or student.version:
+        return student
+    return replace(student, version=before.version)
 
 
 def _letters_to_assign(versions: int | None, known: Mapping[str, Student]) -> tuple[str, ...]:
