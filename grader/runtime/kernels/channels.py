@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import itertools
 import socket
+from collections import deque
 from typing import Any
 
 from grader.runtime.worker.channel import (
@@ -36,33 +37,45 @@ class Channel:
     """Messages of one kind, in order."""
 
     def __init__(self) -> None:
-        self._messages: asyncio.Queue[tuple[dict[str, Any] | Exception, int]] = asyncio.Queue()
+        self._messages: deque[tuple[dict[str, Any], int]] = deque()
         self._bytes = 0
+        self._awaited: asyncio.Future[None] | None = None
+        self._broken: Exception | None = None
 
     def put(self, message: dict[str, Any], size: int) -> None:
-        """Adds a message of *size* bytes."""
-        self._messages.put_nowait((message, size))
+        """Adds a message of *size* bytes, and wakes the waiting reader."""
+        self._messages.append((message, size))
         self._bytes += size
+        self._wake()
 
     def clear(self) -> None:
         """Drops all queued messages."""
-        self._messages = asyncio.Queue()
+        self._messages.clear()
         self._bytes = 0
 
     @property
     def is_full(self) -> bool:
         """Whether the queue has reached its limit."""
-        return self._messages.qsize() > _WAITING or self._bytes > _WAITING_BYTES
+        return len(self._messages) > _WAITING or self._bytes > _WAITING_BYTES
 
     def fail(self, error: Exception) -> None:
-        """Makes the reader raise *error* once the queued messages are read."""
-        self._messages.put_nowait((error, 0))
+        """Makes readers raise *error* once the queued messages are read."""
+        self._broken = error
+        self._wake()
 
-    async def get_msg(self) -> dict[str, Any]:
-        """Returns the next message. Raises the error passed to `fail`."""
-        message, size = await self._messages.get()
-        if isinstance(message, Exception):
-            raise message
+    def _wake(self) -> None:
+        if self._awaited is not None and not self._awaited.done():
+            self._awaited.set_result(None)
+
+    async def get_msg(self, timeout: float | None = None) -> dict[str, Any]:
+        """Returns the next message, without a timeout. Raises the error passed to `fail`."""
+        del timeout
+        while not self._messages:
+            if self._broken is not None:
+                raise self._broken
+            self._awaited = asyncio.get_running_loop().create_future()
+            await self._awaited
+        message, size = self._messages.popleft()
         self._bytes -= size
         return message
 
