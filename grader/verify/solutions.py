@@ -16,6 +16,7 @@ from types import FrameType, ModuleType
 
 from grader.errors import Location, SetupError
 from grader.kinds.hidden.solutions import Given, line_of_error
+from grader.runtime.worker import warm_up
 
 SOLVE_SECONDS = 10.0
 """Limit on CPU time for one call, far above what a call should take when fifty variants are
@@ -27,9 +28,10 @@ forever, but not those that a busy machine delays."""
 _LIBRARIES = {
     "numpy": r"^\s*(?:import|from)\s+numpy\b",
     "torch": r"^\s*(?:import|from)\s+torch\b",
-    "torch._dynamo": r"\btorch\.(?:optim|compile)\b",  # a first optimizer imports it, too
 }
 """Libraries that take long to import, and a pattern of the files that need them."""
+_DYNAMO = re.compile(r"\btorch(?:\.|\s+import\s+)(?:compile|export|func|jit|fx|profiler|_dynamo)\b")
+"""Pattern of files that need more of `torch._dynamo` than its stand-in has."""
 
 Solve = Callable[[Given], Mapping[str, object]]
 
@@ -79,6 +81,10 @@ def _import_slow_libraries(path: Path) -> None:
             with contextlib.suppress(ImportError):
                 importlib.import_module(library)
     if "torch" in sys.modules:
+        if _DYNAMO.search(text):
+            warm_up.import_dynamo()
+        else:
+            warm_up.defer_dynamo()  # as in kernels: its import takes longer than that of torch
         sys.modules["torch"].set_num_threads(1)
 
 

@@ -23,7 +23,7 @@ class _DeferredDynamo(types.ModuleType):
 
     def __init__(self, name: str):
         super().__init__(name)
-        self.trace_rules = _DeferredTraceRules(self)
+        self.trace_rules = _DeferredTraceRules()
 
     def graph_break(self, msg: str = "") -> None:
         """Does nothing, as outside of compiled code."""
@@ -35,25 +35,22 @@ class _DeferredDynamo(types.ModuleType):
     def __getattr__(self, name: str) -> Any:
         if name in ("__file__", "__wrapped__", "__warningregistry__"):  # for inspection only
             raise AttributeError(name)
-        return getattr(_import_dynamo(self), name)
+        return getattr(import_dynamo(), name)
 
 
 class _DeferredTraceRules:
     """Stands in for `torch._dynamo.trace_rules`, whose cache every new process group clears."""
 
-    def __init__(self, dynamo: types.ModuleType):
-        self._dynamo = dynamo
-
     def clear_lru_cache(self) -> None:
         """Does nothing, since nothing has been compiled."""
 
     def __getattr__(self, name: str) -> Any:
-        return getattr(_import_dynamo(self._dynamo).trace_rules, name)
+        return getattr(import_dynamo().trace_rules, name)
 
 
-def _import_dynamo(stand_in: types.ModuleType) -> types.ModuleType:
-    """Replaces *stand_in* with the real `torch._dynamo`, and returns it."""
-    if sys.modules.get(_DYNAMO) is stand_in:
+def import_dynamo() -> types.ModuleType:
+    """Imports `torch._dynamo`, in place of its stand-in if there is one, and returns it."""
+    if isinstance(sys.modules.get(_DYNAMO), _DeferredDynamo):
         del sys.modules[_DYNAMO]
         vars(sys.modules["torch"]).pop("_dynamo", None)
     return importlib.import_module(_DYNAMO)
