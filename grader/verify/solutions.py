@@ -16,7 +16,7 @@ from types import FrameType, ModuleType
 
 from grader.errors import Location, SetupError
 from grader.kinds.hidden.solutions import Given, line_of_error
-from grader.runtime.worker import warm_up
+from grader.runtime.worker.dynamo import defer_dynamo, import_dynamo
 
 SOLVE_SECONDS = 10.0
 """Limit on CPU time for one call, far above what a call should take when fifty variants are
@@ -82,9 +82,9 @@ def _import_slow_libraries(path: Path) -> None:
                 importlib.import_module(library)
     if "torch" in sys.modules:
         if _DYNAMO.search(text):
-            warm_up.import_dynamo()
+            import_dynamo()
         else:
-            warm_up.defer_dynamo()  # as in kernels: its import takes longer than that of torch
+            defer_dynamo()  # as in kernels: its import takes longer than that of torch
         sys.modules["torch"].set_num_threads(1)
 
 

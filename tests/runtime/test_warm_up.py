@@ -11,7 +11,7 @@ pytest.importorskip("torch")
 
 CODE = """
 import sys, torch
-from grader.runtime.worker.warm_up import defer_dynamo
+from grader.runtime.worker.dynamo import defer_dynamo
 defer_dynamo()
 import torch.distributed as dist
 dist.init_process_group("gloo", store=dist.HashStore(), rank=0, world_size=1)

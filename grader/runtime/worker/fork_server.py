@@ -24,6 +24,7 @@ from typing import Any
 
 from grader.runtime.worker import ipc, kernel, process_tree, supervisor, syscalls, view, warm_up
 from grader.runtime.worker.confine import enter_namespaces
+from grader.runtime.worker.dynamo import defer_dynamo
 from grader.runtime.worker.limits import describe_environment, raise_file_limit
 from grader.runtime.worker.plan import KernelStart, SandboxPlan
 from grader.runtime.worker.watch import make_child_alarm, report
@@ -80,7 +81,7 @@ def _serve(plan: SandboxPlan, settings: dict[str, Any], line: socket.socket) -> 
             with contextlib.suppress(BaseException):  # the notebook that needs it raises it again
                 importlib.import_module(name)
     gc.freeze()  # so that the collection below does not visit all of torch
-    warm_up.defer_dynamo()
+    defer_dynamo()
     if request["warm_up"]:
         warm_up.run_operators(settings["device"])
     tempfile.tempdir = None  # every kernel has its own
