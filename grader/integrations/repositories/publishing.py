@@ -23,6 +23,8 @@ from grader.integrations.repositories.snapshot import Repository, RepositoryOutc
 from grader.text.words import join_names
 
 NAME, EMAIL = "grader", "grader@users.noreply.github.com"
+_MOST_FILES = 1000
+"""More are probably the wrong folder, such as a person's own."""
 _MOST_COMMITS = 1000
 """Commits of a branch that are searched for one of ours."""
 
@@ -145,4 +147,10 @@ def folder_files(folder: Path) -> dict[str, bytes]:
             fix="create it with `grader classroom init`",
         )
     paths = [p for p in sorted(folder.rglob("*")) if p.is_file() and not p.is_symlink()]
+    if len(paths) > _MOST_FILES:
+        raise SetupError(
+            f"the folder has more than {_MOST_FILES} files",
+            where=str(folder),
+            fix="choose a folder with fewer files",
+        )
     return {p.relative_to(folder).as_posix(): p.read_bytes() for p in paths}
