@@ -120,6 +120,8 @@ def read_member(path: Path, member: str) -> bytes:
 
 
 def _read_info(archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> bytes:
+    """Returns the bytes of one member. Raises SubmissionError if it is a link, encrypted, or too
+    large."""
     if stat.S_ISLNK(info.external_attr >> 16):
         raise link_error()
     if info.flag_bits & _ENCRYPTED:

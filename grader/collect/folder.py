@@ -72,6 +72,7 @@ def _relative_name(path: Path, root: Path) -> PurePosixPath:
 
 
 def _file_entry(entry: os.DirEntry[str], name: PurePosixPath) -> Entry:
+    """Returns the notebook *entry*, or a remark on why the file is not read."""
     link = entry.is_symlink()
     if storable(entry.path) != entry.path:
         return make_remark("warning", name, "the file's name is not UTF-8; rename it")

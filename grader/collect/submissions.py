@@ -294,6 +294,7 @@ def _read_contents(entry: NotebookFile, remaining: int) -> _FileContents:
 
 
 def _is_theirs(student: str, contents: _FileContents, look: OwnerCheck | None) -> bool:
+    """Returns whether the notebook can be the student's, according to *look*."""
     if contents.readable is None or look is None:
         return True
     try:
@@ -335,6 +336,7 @@ def _iso_time(seconds: float) -> str | None:
 def _choice_notice(
     mine: Sequence[NotebookFile], newest: ReadAttempt, graded: ReadAttempt, newest_counts: bool
 ) -> Notice:
+    """Returns a notice that says which of several notebooks is graded, and why."""
     path, student = graded.submission.path, graded.submission.student
     is_newest = graded is newest
     level: Literal["info", "warning"] = "info"

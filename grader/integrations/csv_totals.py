@@ -68,6 +68,7 @@ class Csv(ClassExporter):
 
 
 def _student_cells(feedback: Feedback) -> list[str]:
+    """Returns the first cells of a student's line, in the order of `_HEAD`."""
     student, total = feedback.student, feedback.total
     final = total is not None and feedback.complete
     return [

@@ -168,6 +168,7 @@ def mistake_value(mistake: Mistake, key: NumericKey) -> int | float | None:
 
 
 def _find_slip(value: float, key: NumericKey) -> Judgment | None:
+    """Returns the judgment of a number that a common slip explains; None if there is none."""
     part = key.part
     if part.slips is False or key.value == 0:
         return None

@@ -44,6 +44,7 @@ def number_in_words(unit: str) -> str:
 
 
 def _read_number_text(raw: Raw, unit: str, wanted: str) -> int | float:
+    """Returns the number in a text, converted to *unit*. Raises Unreadable."""
     written = read_line(raw, wanted)
     if raw.get("cut") or len(written) > units.MAX_LENGTH:
         if _LONG_NUMBER.match(written):

@@ -163,6 +163,7 @@ def _compile_pattern(written: str) -> regex.Pattern[str]:
 
 
 def _find_mistake(value: str, key: ShortTextKey) -> Judgment | None:
+    """Returns the judgment for the first mistake that *value* matches; None if it matches none."""
     for mistake in key.part.mistakes:
         if _matches(value, [try_fill(a, key.draw) for a in mistake.accept], key.part.match):
             note = try_fill(mistake.feedback, key.draw)

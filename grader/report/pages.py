@@ -109,6 +109,7 @@ def format_seconds(number: float) -> str:
 
 @lru_cache(maxsize=8)
 def _environment(folders: tuple[Path, ...]) -> Environment:
+    """Returns the environment with the filters and constants of the report pages."""
     filters = {
         "coefficient": format_coefficient,
         "cut": lambda text, most: text if len(text) <= most else text[:most] + " … (cut)",

@@ -135,6 +135,7 @@ _FLOPS_WORD = re.compile(r"(kilo|mega|giga|tera|peta|exa|zetta)flops", re.IGNORE
 
 
 def _find_measure(symbol: str, flops: int | None) -> Measure:
+    """Returns what *symbol* measures, with *flops* as in `_parse_factors`. Raises UnitError."""
     joined = "-".join(symbol.split())
     # Words may start a sentence; the case of symbols matters (Gb and GB).
     measure = SYMBOLS.get(symbol) or SYMBOLS.get(joined) or _find_word(joined)

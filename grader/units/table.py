@@ -77,6 +77,7 @@ _FAMILIES = (
 
 
 def _apply_prefix(measure: Measure, prefix: str) -> Measure:
+    """Returns the measure of a unit with a prefix, such as "k" or "Gi"."""
     top, bottom, dimension = measure
     if prefix in BINARY:
         return Measure(top << BINARY[prefix], bottom, dimension)

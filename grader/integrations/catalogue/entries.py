@@ -126,6 +126,7 @@ def _sets_by_problem(bank: Bank, errors: list[SpecError]) -> Mapping[str, Mappin
 def _make_entry(
     bank: Bank, head: Head, concepts: Mapping[str, Concept], sets: Mapping[str, str]
 ) -> CatalogueEntry:
+    """Returns the catalogue's entry of the problem *head*, with variants and their solutions."""
     return CatalogueEntry(
         head=head,
         family=bank.families[head.family],

@@ -55,6 +55,7 @@ def write_catalogue(bank: Bank, out: Path, *, keys: bool = True) -> WrittenCatal
 def _render_pages(
     entries: Sequence[CatalogueEntry], templates: tuple[Path, ...], *, keys: bool
 ) -> Iterator[tuple[str, str]]:
+    """Yields the path and the text of each page."""
     environment = _environment(templates)
 
     def page(name: str, **names: object) -> str:

@@ -107,6 +107,7 @@ def annotation_lines(annotations: Iterable[Annotation]) -> str:
 
 
 def _workflow_command(annotation: Annotation) -> str:
+    """Returns the command that makes GitHub show *annotation*, without a line end."""
     places = {
         "file": annotation.file,
         "line": annotation.line if annotation.file else None,

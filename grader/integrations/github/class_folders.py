@@ -231,6 +231,7 @@ def own_bank_notes(release: Release) -> Iterator[str]:
 
 
 def _course_notes(course: ClassroomCourse, options: ClassroomOptions) -> Iterator[str]:
+    """Yields notes on the source of the grader, on repositories, and on what runners need."""
     if course.source.note:
         yield course.source.note
     if not options.owner and not options.url:
@@ -244,6 +245,7 @@ def _course_notes(course: ClassroomCourse, options: ClassroomOptions) -> Iterato
 
 
 def _template_notes(release: Release, course: ClassroomCourse) -> Iterator[str]:
+    """Yields notes on what the template shows and what it can't contain."""
     if course.shared_version:
         yield (
             f"all students share version {course.shared_version}, so the template contains the "

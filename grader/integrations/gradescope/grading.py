@@ -157,6 +157,7 @@ def _notes(best: GradedSubmission, students: Sequence[str]) -> Iterator[str]:
 
 
 def _total_sentence(best: GradedSubmission) -> str:
+    """Returns the total, and why parts are open, if any are."""
     shown = best.result.feedback
     total = f"{shown.student.id}: {points(shown.score)} of {points(shown.max_score)} points"
     parts = [part for problem in shown.problems for part in problem.parts if part.points is None]
@@ -215,6 +216,7 @@ def _ungraded_output(sentence: str, metadata: Mapping[str, Any]) -> AutograderOu
 
 
 def _load_settings(source: Path) -> RunSettings:
+    """Returns the settings in the folder *source*. Raises SetupError if they can't be read."""
     path, fix = source / SETTINGS, "upload the zip that `grader classroom gradescope` writes"
     data = _read_json(path, fix)
     try:
@@ -226,6 +228,7 @@ def _load_settings(source: Path) -> RunSettings:
 
 
 def _read_json(path: Path, fix: str) -> Mapping[str, Any]:
+    """Returns the JSON object in *path*. Raises SetupError with *fix* if there is none."""
     try:
         data = json.loads(path.read_bytes())
     except (OSError, ValueError):

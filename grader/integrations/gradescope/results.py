@@ -218,6 +218,7 @@ def _previous_submissions(metadata: Mapping[str, Any]) -> list[Mapping[str, Any]
 
 
 def _last_score(metadata: Mapping[str, Any]) -> float | None:
+    """Returns the score of the latest graded submission; None if there is none."""
     for submission in reversed(_previous_submissions(metadata)):
         try:
             if submission.get("score") is not None and not submission.get("autograder_error"):
@@ -240,6 +241,7 @@ def _parse_time(value: object) -> datetime:
 
 
 def _heading(feedback: Feedback) -> str:
+    """Returns the plain text above all tests."""
     lines = []
     if feedback.refusal:
         lines.append(feedback.refusal)

@@ -100,6 +100,7 @@ def _range_literals(ranges: Sequence[NumberRange]) -> str:
 
 
 def _number_answer(name: str, items: Sequence[NumberItem]) -> AnswerCells:
+    """Returns the content of a part that asks for a number, or for a table of numbers."""
     item = items[0]
     if len(items) > 1 or item.row:
         return _table_answer(name, items)
@@ -113,6 +114,7 @@ def _number_answer(name: str, items: Sequence[NumberItem]) -> AnswerCells:
 
 
 def _table_answer(name: str, items: Sequence[NumberItem]) -> AnswerCells:
+    """Returns the content of a part that asks for a list of numbers per row of a table."""
     rows = list(dict.fromkeys(item.row for item in items))
     columns = list(dict.fromkeys(item.column for item in items))
     grid = {row: [item for item in items if item.row == row] for row in rows}
@@ -146,6 +148,7 @@ _RULES = {
 
 
 def _choice_answer(name: str, items: Sequence[ChoiceItem]) -> AnswerCells:
+    """Returns the content of a part that asks for True or False, a letter, or several letters."""
     (item,) = items
     if [c.text for c in item.choices] == ["True", "False"]:
         read, right = f"exam_truth({name})", next(c.text for c in item.choices if c.right)
@@ -182,6 +185,7 @@ def _option_shares(read: str, choices: Sequence[tuple[object, ChoiceOption]]) ->
 
 
 def _pairs_answer(name: str, items: Sequence[PairsItem]) -> AnswerCells:
+    """Returns the content of a part that asks for a letter per number."""
     (item,) = items
     letters = LETTERS[: len(item.targets)]
     right = {number: letters[at] for number, at in enumerate(item.right, 1)}
@@ -206,6 +210,7 @@ def _pairs_answer(name: str, items: Sequence[PairsItem]) -> AnswerCells:
 
 
 def _order_answer(name: str, items: Sequence[OrderItem]) -> AnswerCells:
+    """Returns the content of a part that asks for all letters in an order."""
     (item,) = items
     letters = LETTERS[: len(item.things)]
     # In a fixed order that is independent of the original order.
@@ -227,6 +232,7 @@ def _order_answer(name: str, items: Sequence[OrderItem]) -> AnswerCells:
 
 
 def _text_answer(name: str, items: Sequence[TextItem]) -> AnswerCells:
+    """Returns the content of a part that asks for a word or a few."""
     (item,) = items
     read, fold = f"exam_text({name})", "" if item.exact else ".casefold()"
     accepted = [

@@ -63,6 +63,7 @@ def require_usual_regions(folder: Path) -> None:
 
 
 def _read_text(file: Path) -> str:
+    """Returns the text of a settings file. Raises SpecError if it can't be read as UTF-8."""
     try:
         return file.read_text(encoding="utf-8-sig")
     except OSError as error:
@@ -234,6 +235,7 @@ def _changes_marks(name: str, value: object) -> bool:
 
 
 def _read_config_fields(settings: Settings) -> dict[str, Any]:
+    """Returns the fields of CourseConfig that *settings* change. Raises SpecError if one is bad."""
     fields: dict[str, Any] = {}
     for name, (field, fits, wanted) in _HONORED.items():
         if name not in settings:

@@ -166,6 +166,7 @@ def _iter_losses(item: Item) -> Iterator[str]:
 
 
 def _notebook_bytes(cells: list[SourceCell], *, released: bool) -> bytes:
+    """Returns the notebook file with *cells*, with checksums if it is *released* to students."""
     written = [
         Cell(
             type=cast("CellType", cell.type),

@@ -77,6 +77,7 @@ def graded_assignment(book: Gradebook) -> GradedAssignment:
 
 
 def _shown_part(mark: Mark) -> ShownPart:
+    """Returns what a student sees of *mark*."""
     return ShownPart(
         id=mark.part,
         name=mark.name,

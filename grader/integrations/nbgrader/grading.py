@@ -101,6 +101,7 @@ def _choose_limits(assignment: Assignment, limits: Limits, cell_seconds: float |
 
 
 def _require_students(batch: CollectedAssignment, only: tuple[str, ...], submissions: Path) -> None:
+    """Raises SetupError if there are no submissions, or a student in *only* has none."""
     if not batch.submissions:
         raise SetupError(
             "there are no notebooks of this assignment",
@@ -129,6 +130,7 @@ def _bind_results(book: Gradebook, assignment: Assignment) -> None:
 
 
 def _whole_submission(student: str, mine: Mapping[str, Submission]) -> Submission:
+    """Returns one submission that represents all notebooks of a student."""
     if len(mine) == 1:
         return next(iter(mine.values()))
     digests = [[name, one.sha256] for name, one in sorted(mine.items())]

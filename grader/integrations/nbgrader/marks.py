@@ -89,6 +89,7 @@ def score_assignment(assignment: Assignment, work: StudentWork) -> Grade:
 def _score_notebook(
     assignment: Assignment, notebook: SourceNotebook, work: StudentWork
 ) -> Iterator[Mark]:
+    """Yields the mark of each cell of *notebook* that has points."""
     evidence = work.evidence.get(notebook.name)
     for cell in notebook.cells:
         if not cell.is_marked:

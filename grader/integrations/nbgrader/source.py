@@ -66,6 +66,7 @@ def _other_files(folder: Path) -> Iterator[tuple[str, bytes]]:
 
 
 def _load_notebook(file: Path, config: CourseConfig) -> SourceNotebook:
+    """Returns the source notebook in *file*. Raises SetupError if it can't be graded here."""
     where = str(file)
     try:
         parsed = notebook.read(file.read_bytes())

@@ -299,6 +299,7 @@ def _wrong_reasons(key: TrueFalseKey) -> Iterator[PrintedMistake]:
 
 
 def _printed_mistakes(key: Key) -> Iterator[PrintedMistake]:
+    """Yields known wrong answers with their partial credit."""
     if isinstance(key, TrueFalseKey) and key.choices:
         yield from _wrong_reasons(key)
         return

@@ -104,6 +104,7 @@ class _Sheet:
         return TypedRow(student=Student(id=student, name=name), version=version, answers=answers)
 
     def _version_errors(self, row: TypedRow, check: str, line: int) -> Iterator[SpecError]:
+        """Yields the errors in a row's version, in its *check* code, and in its answers."""
         version, code = row.version, check.upper()
         if version is None:
             if row.answers or code:

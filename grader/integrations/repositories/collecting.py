@@ -248,6 +248,7 @@ def _sha256(data: bytes) -> str:
 
 
 def _read_state(out: Path) -> dict[str, CollectedEntry]:
+    """Returns the entries of earlier runs by student. Raises SetupError if they can't be read."""
     try:
         data = json.loads((out / STATE).read_bytes())
         return {str(student): CollectedEntry(**entry) for student, entry in data.items()}

@@ -272,6 +272,7 @@ _REASONS: Sequence[tuple[tuple[str, ...], str]] = (
 
 
 def _failure_reason(code: int, message: str, bounds: CommandLimits) -> str:
+    """Returns why git failed, from its exit *code* and its output *message*."""
     folded = message.casefold()
     if code in (-_TOO_LARGE, 128 + _TOO_LARGE):
         folded = "file too large"

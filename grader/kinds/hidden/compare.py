@@ -83,6 +83,7 @@ class _Comparison:
         return wrong if isinstance(want, bool) else type_difference(got, want, what)
 
     def _check_array(self, got: object, want: ArrayValue, what: str) -> str | None:
+        """Returns how *got* differs from an array; None if it does not."""
         if not isinstance(got, ArrayValue) or got.form != want.form:
             return type_difference(got, want, what)
         if got.shape != want.shape:
@@ -97,6 +98,7 @@ class _Comparison:
         return f"{what} has wrong values" if differs else None
 
     def _check_items(self, got: object, want: Sequence[object], what: str) -> str | None:
+        """Returns how *got* or its first wrong item differs from a list; None if it does not."""
         if not isinstance(got, (list, tuple, ArrayValue) if self.form_only else (list, tuple)):
             return type_difference(got, want, what)
         if (got.shape[0] if isinstance(got, ArrayValue) else len(got)) != len(want):
@@ -109,6 +111,7 @@ class _Comparison:
         return None
 
     def _check_dict(self, got: object, want: dict[object, object], what: str) -> str | None:
+        """Returns how *got* or its first wrong value differs from a dict; None if it does not."""
         if not isinstance(got, dict):
             return type_difference(got, want, what)
         missing = [key for key in want if key not in got]
@@ -120,6 +123,7 @@ class _Comparison:
         return next((fault for fault in faults if fault is not None), None)
 
     def _check_number(self, got: object, want: complex, what: str, *, alone: bool) -> str | None:
+        """Returns how *got* differs from a number; None if it does not."""
         if isinstance(got, bool) or not isinstance(got, (int, float, complex)):
             return type_difference(got, want, what)
         if not self.form_only:
@@ -195,6 +199,7 @@ def _any_differs(got: Any, want: Any, near: Closeness) -> bool:
 
 
 def _differs_in_block(got: Any, want: Any, near: Closeness) -> bool:
+    """Returns whether any element of *got* differs from *want* by more than *near* allows."""
     import numpy as np
 
     are_whole = want.dtype.kind in "biu" and got.dtype.kind in "biu"

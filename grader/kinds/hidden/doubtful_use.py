@@ -116,6 +116,7 @@ class _DoubtFinder:
             yield from self._iter_name_doubts(node)
 
     def _iter_import_doubts(self, node: ast.Import | ast.ImportFrom) -> Iterator[str]:
+        """Yields why an import makes it unclear what the code uses."""
         start = f"{node.module}." if isinstance(node, ast.ImportFrom) else ""
         for alias in node.names:
             full = start + alias.name
@@ -128,6 +129,7 @@ class _DoubtFinder:
             yield from self._iter_full_name_doubts(full, whole=True)
 
     def _iter_name_doubts(self, node: ast.Name | ast.Attribute) -> Iterator[str]:
+        """Yields why a name or an attribute makes it unclear what the code uses."""
         name = node.id if isinstance(node, ast.Name) else node.attr
         full = full_name_of(node, self.names.full_names)
         call = self.calls.get(id(node))

@@ -49,6 +49,7 @@ def find_doubt(value: CodeAnswer, part: Code, *, earns: bool) -> str | None:
 
 
 def _iter_doubts(value: CodeAnswer, part: Code) -> Iterator[str]:
+    """Yields each reason why it is unclear whether the code uses what the part forbids."""
     if value.why_unanalyzed:
         yield f"its code could not be analyzed: {value.why_unanalyzed}"
     if value.review.doubt is not None:
@@ -154,6 +155,7 @@ class CaseResults:
     def _find_result_fault(
         self, case: HiddenCase, call: Mapping[str, object], want: Mapping[str, object]
     ) -> str | None:
+        """Returns how the returned value differs from the expected one; None if it does not."""
         if "raises" in want:
             return f"{want['raises']} should have been raised"
         if call.get("changed") and not self._key.part.mutates:

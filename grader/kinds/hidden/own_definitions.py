@@ -101,6 +101,7 @@ class OwnDefinitions:
 
 
 def _bound_names(node: ast.AST) -> Iterator[str]:
+    """Yields the names that *node* itself binds."""
     if isinstance(node, ast.Name) and not isinstance(node.ctx, ast.Load):
         yield node.id
     elif isinstance(node, ast.arg):

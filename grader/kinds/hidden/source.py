@@ -216,6 +216,7 @@ class _Statement:
 
 @lru_cache(maxsize=512)  # a notebook's cells are analyzed for each of its functions
 def _statements_of_cell(cell: str) -> tuple[_Statement, ...]:
+    """Returns the statements of a cell, with the names that each changes, mentions, or creates."""
     return tuple(
         _Statement(
             text=text,
@@ -229,6 +230,7 @@ def _statements_of_cell(cell: str) -> tuple[_Statement, ...]:
 
 
 def _assigned_names(statement: ast.stmt) -> Iterator[str]:
+    """Yields the names that the statement assigns."""
     for node in _walk_executed(statement):
         if isinstance(node, _DEFINES):
             yield node.name

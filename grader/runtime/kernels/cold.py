@@ -83,6 +83,7 @@ class _ColdKernel:
         self._client.start_channels(stdin=False, hb=False)
 
     async def wait_until_ready(self) -> None:
+        """Returns once requests are answered and output arrives."""
         while True:
             self._client.kernel_info()
             if await self._client.shell_channel.socket.poll(1000):
@@ -126,6 +127,7 @@ class _ColdKernel:
 
     @property
     def status(self) -> int | None:
+        """The exit status, negative for a signal; None while the process runs."""
         if self._process is None:
             return 0
         if self._process.returncode is not None or not hasattr(os, "waitid"):
@@ -144,6 +146,7 @@ class _ColdKernel:
         return MACHINE if killed and count_oom_kills() > self._oom_kills else None
 
     async def end(self) -> None:
+        """Ends the kernel with all its processes and removes its folder."""
         with log_errors():
             self._kill()
         with log_errors():

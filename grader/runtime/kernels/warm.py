@@ -85,6 +85,7 @@ class _WarmKernel:
         return self._forked.is_lost
 
     async def end(self) -> None:
+        """Ends the kernel with all its processes, and removes its folder."""
         with log_errors():
             self._loop.remove_reader(self._forked.line)
         with log_errors():

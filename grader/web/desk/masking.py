@@ -55,6 +55,7 @@ class Mask:
         return _WORD.sub(lambda word: self.label_of(of) if word[0] in own else word[0], text)
 
     def _hide_names(self, text: str) -> str:
+        """Returns *text* with labels in place of the names of all students."""
         words, pieces, end = list(_WORD.finditer(text)), [], 0
         at = 0
         while at < len(words):

@@ -144,6 +144,7 @@ class PracticeApp:
     # Pages
 
     def _show_choices(self, _fields: FormFields, token: str) -> Response:
+        """Shows the form that chooses what to practice."""
         heads, bank = self._practice.heads, self._practice.bank
         present = {head.family for head in heads}
         families = {name: title for name, title in bank.families.items() if name in present}
@@ -169,6 +170,7 @@ class PracticeApp:
     # Changes
 
     def _start_practice(self, fields: FormFields, _token: str) -> Response:
+        """Starts with the problems that the form chooses."""
         self._practice.start(
             Selection(
                 name=fields.text("wanted").strip() or fields.text("set"),

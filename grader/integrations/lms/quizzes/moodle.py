@@ -71,6 +71,7 @@ class Moodle(VariantsExporter):
 
 
 def _unfit_reason(item: Item, points: float) -> str | None:  # noqa: ARG001 - any points will do
+    """Returns why Moodle can't ask *item*; None if it can."""
     if isinstance(item, NumberItem) and 0 < abs(item.ranges[0].value) < SMALLEST:
         return f"Moodle can't compare answers below {SMALLEST:g}; ask in a smaller unit"
     if isinstance(item, OrderItem) and item.rule not in ORDERINGS:
@@ -81,6 +82,7 @@ def _unfit_reason(item: Item, points: float) -> str | None:  # noqa: ARG001 - an
 
 
 def _iter_losses(item: Item) -> Iterator[str]:
+    """Yields how *item* differs in Moodle."""
     if isinstance(item, NumberItem) and item.whole:
         right = item.ranges[0]
         if right.low == right.high and abs(right.value) > LARGEST_EXACT:

@@ -69,6 +69,7 @@ class Qti(VariantsExporter):
 
 
 def _unfit_reason(item: Item, points: float) -> str | None:
+    """Returns why Canvas can't ask *item* for this number of *points*; None if it can."""
     if isinstance(item, OrderItem):
         return "Canvas has no question type for orderings"
     # Points here have six decimals, and so does a cell's share of them.
@@ -86,6 +87,7 @@ def _unfit_reason(item: Item, points: float) -> str | None:
 
 
 def _iter_losses(item: Item) -> Iterator[str]:
+    """Yields how *item* differs in Canvas."""
     shares = [one.share for one in item.ranges] if isinstance(item, NumberItem) else []
     shares = [word.share for word in item.words] if isinstance(item, TextItem) else shares
     if any(shares[1:]):
@@ -99,6 +101,7 @@ def _iter_losses(item: Item) -> Iterator[str]:
 
 
 def _choice_losses(item: ChoiceItem) -> Iterator[str]:
+    """Yields how a choice differs in Canvas."""
     if not item.several:
         if any(choice.share for choice in item.choices if not choice.right):
             yield "wrong options with partial credit get none"
@@ -160,6 +163,7 @@ def _canvas_questions(asked: QuizQuestion) -> list[_CanvasQuestion]:
 
 
 def _package_files(quiz: Quiz) -> dict[str, bytes]:
+    """Returns the XML files of the package by path."""
     names = ("assessment", "meta", "assignment", "manifest")
     idents = {name: identifier(quiz.id, name) for name in names}
     root = idents["assessment"]
