@@ -27,6 +27,9 @@ from grader.gradebook.engines import open_engine, schema_of, writer
 from grader.gradebook.faults import GONE, setup_error_for
 from grader.gradebook.migrations import OLDEST, migrate
 
+_CREATION_SECONDS = 1.0
+"""The longest time for which another process leaves a new file empty."""
+
 
 def gradebook_exists(url: URL) -> bool:
     """Returns whether there is a file, or a schema in the database, for a gradebook at *url*."""
@@ -72,9 +75,20 @@ def open_gradebook(url: URL, *, create: bool) -> Engine:
 
 
 def _is_emptied(url: URL) -> bool:
-    """Returns whether *url* is an empty file to which no log of SQLite's will still write."""
-    file = Path(url.database or "")
-    if url.get_backend_name() != "sqlite" or Path(f"{file}-wal").exists():
+    """Returns whether *url* is a file that stays empty, unlike one that is just being created."""
+    if url.get_backend_name() != "sqlite":
+        return False
+    end = time.monotonic() + _CREATION_SECONDS
+    while _is_empty(Path(url.database or "")):
+        if time.monotonic() > end:
+            return True
+        time.sleep(0.02)
+    return False
+
+
+def _is_empty(file: Path) -> bool:
+    """Returns whether *file* is empty, and no log of SQLite's will still write to it."""
+    if Path(f"{file}-wal").exists():
         return False
     return file.is_file() and file.stat().st_size == 0
 

@@ -190,6 +190,14 @@ class TestOpening:
         with Gradebook.open(tmp_path, create=True) as book:
             assert book.students() == {}
 
+    def test_a_file_that_another_process_is_creating_is_read_once_it_has_contents(self, tmp_path):
+        (tmp_path / "gradebook.sqlite").touch()
+        creating = threading.Timer(0.2, lambda: Gradebook.open(tmp_path, create=True).close())
+        creating.start()
+        with Gradebook.open(tmp_path) as book:
+            assert book.students() == {}
+        creating.join()
+
     def test_it_survives_being_opened_for_the_first_time_by_many_threads(self, tmp_path):
         failed = []
 
