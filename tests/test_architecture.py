@@ -264,7 +264,7 @@ def test_the_ground_needs_only_the_standard_library() -> None:
 
 
 def test_only_the_runtime_reaches_through_the_wall() -> None:
-    """Linux's system calls and the stand-in for torch's compiler aside, which know no kernels."""
+    """Linux's system calls and the stand-in for torch's compiler may be used anywhere."""
     wrong = []
     for name, path in modules():
         if not is_in(name, ["runtime"]):

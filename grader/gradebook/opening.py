@@ -28,7 +28,7 @@ from grader.gradebook.faults import GONE, setup_error_for
 from grader.gradebook.migrations import OLDEST, migrate
 
 _CREATION_SECONDS = 1.0
-"""The longest time for which another process leaves a new file empty."""
+"""How long a new file may stay empty while another process creates it, in seconds."""
 
 
 def gradebook_exists(url: URL) -> bool:
@@ -75,7 +75,7 @@ def open_gradebook(url: URL, *, create: bool) -> Engine:
 
 
 def _is_emptied(url: URL) -> bool:
-    """Returns whether *url* is a file that stays empty, unlike one that is just being created."""
+    """Returns whether the gradebook's file stays empty, unlike one that is still being created."""
     if url.get_backend_name() != "sqlite":
         return False
     end = time.monotonic() + _CREATION_SECONDS
@@ -87,7 +87,7 @@ def _is_emptied(url: URL) -> bool:
 
 
 def _is_empty(file: Path) -> bool:
-    """Returns whether *file* is empty, and no log of SQLite's will still write to it."""
+    """Returns whether *file* is empty and has no SQLite log with contents to add."""
     if Path(f"{file}-wal").exists():
         return False
     return file.is_file() and file.stat().st_size == 0

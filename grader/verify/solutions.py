@@ -31,7 +31,7 @@ _LIBRARIES = {
 }
 """Libraries that take long to import, and a pattern of the files that need them."""
 _DYNAMO = re.compile(r"\btorch(?:\.|\s+import\s+)(?:compile|export|func|jit|fx|profiler|_dynamo)\b")
-"""Pattern of files that need more of `torch._dynamo` than its stand-in has."""
+"""Pattern of solutions that need the real `torch._dynamo` instead of its stand-in."""
 
 Solve = Callable[[Given], Mapping[str, object]]
 

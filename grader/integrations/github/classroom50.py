@@ -124,7 +124,10 @@ _REQUIRED = {
 
 
 def read_identity(environment: Mapping[str, str]) -> SubmissionIdentity:
-    """Returns the submission that the runner's variables identify. Raises SetupError."""
+    """Returns the submission described by the runner's environment variables.
+
+    Raises SetupError if a variable is missing.
+    """
 
     def value(name: str) -> str:
         return environment.get(name, "").strip()

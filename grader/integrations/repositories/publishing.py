@@ -24,7 +24,7 @@ from grader.text.words import join_names
 
 NAME, EMAIL = "grader", "grader@users.noreply.github.com"
 _MOST_FILES = 1000
-"""More are probably the wrong folder, such as a person's own."""
+"""A folder with more files is probably the wrong one, such as a home folder."""
 _MOST_COMMITS = 1000
 """Commits of a branch that are searched for one of ours."""
 
