@@ -9,11 +9,15 @@ from pathlib import Path
 
 import pytest
 
-from grader.errors import SetupError
+from grader.bank.folders import Bank
+from grader.errors import SetupError, SpecError
+from grader.kinds import kinds
 from grader.registry import Registry
-from grader.runtime.sandbox import WANTED, Sandbox, base, choose
+from grader.runtime.sandbox import WANTED, Sandbox, base, choose_sandbox
+from grader.verify import verify_problem
+from tests.helpers.banks import SOLUTION, SPEC, a_bank
 
-Install = Callable[[str, str], None]
+Install = Callable[..., None]
 SANDBOX = """\
 from grader.runtime.sandbox import WANTED, Sandbox, Layer
 
@@ -86,7 +90,7 @@ def test_a_sandbox_that_is_plugged_in_is_chosen_when_it_is_the_strongest(
     fresh: Registry[Sandbox] = Registry("sandbox", "grader.sandboxes")
     fresh.add("off")(Sandbox())
     monkeypatch.setattr(base, "sandboxes", fresh)
-    assert choose(mode).name == "walled"
+    assert choose_sandbox(mode).name == "walled"
 
 
 def test_many_other_layers_do_not_make_up_for_a_wanted_one(
@@ -103,7 +107,7 @@ def test_many_other_layers_do_not_make_up_for_a_wanted_one(
     fresh.add("showy")(Some("files", "one", "two", "three", "four"))
     fresh.add("sound")(Some(*WANTED))
     monkeypatch.setattr(base, "sandboxes", fresh)
-    assert choose("required").name == "sound"
+    assert choose_sandbox("required").name == "sound"
 
 
 @pytest.mark.thorough
@@ -122,3 +126,57 @@ def test_a_kind_that_is_plugged_in_is_one_of_the_kinds_and_help_loads_no_plug_in
         )
         assert "loaded" not in done.stdout
         assert expected in (None, done.stdout)
+
+
+KIND = """\
+from dataclasses import dataclass
+from typing import Literal
+
+from grader.kinds.explanation import ExplanationKind, ExplanationKey
+from grader.model import Part, Text
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Proof(Part):
+    kind: Literal["NAME"] = "NAME"
+    rubric: Text = ""
+
+class ProofKind(ExplanationKind):
+    spec = Proof
+
+thing = ProofKind()
+"""
+PROOF = SPEC[: SPEC.index("  - id: bound")] + "  - {id: why, kind: proof, ask: Why?}\n"
+
+
+@pytest.mark.parametrize(
+    ("source", "what"),
+    [
+        (KIND.replace("NAME", "essay"), "the plug-in for 'proof' says that its kind is 'essay'"),
+        (
+            KIND.replace("NAME", "proof").replace("ProofKind()", "ProofKind"),
+            "the plug-in for 'proof' is a class, not an object",
+        ),
+    ],
+)
+def test_a_plug_in_that_does_not_fit_its_entry_point_is_named(
+    source: str, what: str, install: Install, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(kinds, "_registered", dict(kinds._registered))
+    monkeypatch.delitem(vars(kinds), "_plugins", raising=False)
+    install("grader.kinds", source, "proof")
+    bank = Bank.open([a_bank(tmp_path / "bank", PROOF)])
+    with pytest.raises(SpecError, match=what):
+        bank.problem("sample")
+    monkeypatch.delitem(vars(kinds), "_plugins")
+
+
+def test_a_kind_that_a_person_grades_passes_the_gate_under_any_name(
+    install: Install, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(kinds, "_registered", dict(kinds._registered))
+    monkeypatch.delitem(vars(kinds), "_plugins", raising=False)
+    install("grader.kinds", KIND.replace("NAME", "proof"), "proof")
+    solution = SOLUTION.replace(', "bound": "bf16"', "")
+    result = verify_problem(Bank.open([a_bank(tmp_path / "bank", PROOF, solution)]), "sample", 30)
+    assert result.holds, [str(f) for f in result.findings] + list(result.errors)
+    monkeypatch.delitem(vars(kinds), "_plugins")

@@ -49,7 +49,7 @@ class Comparison:
     """Empty for a pool."""
     names: tuple[str, ...]
     """What differs: a parameter, or several that always differ together."""
-    leave_out: frozenset[str]
+    excluded_problems: frozenset[str]
     """The problems whose points say nothing about a student's ability here."""
     scores: dict[str, Score] = field(default_factory=dict)
     """By student, without open marks."""
@@ -99,7 +99,7 @@ class ClassComparisons:
         """Adds the scores of what was drawn for *slot*: problems, or parts of a pool."""
         if slot.count < len(slot.problem_ids):
             comparison = self._find_or_add(_question_numbers(questions), "the problem")
-            comparison.leave_out = frozenset(slot.problem_ids)
+            comparison.excluded_problems = frozenset(slot.problem_ids)
             names = [q.name(part) for q in questions for part in q.points]
             problems = (q.variant.problem.id for q in questions)
             _add_points(comparison, id_, [marks.get(name) for name in names], problems)

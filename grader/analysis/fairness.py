@@ -166,7 +166,7 @@ def _to_arrays(
     )
     if not kept.any():
         return None
-    rest = [_share_elsewhere(totals.get(id_, {}), comparison.leave_out) for id_ in students]
+    rest = [_share_elsewhere(totals.get(id_, {}), comparison.excluded_problems) for id_ in students]
     return _ComparisonArrays(
         comparison=comparison,
         students=students,
@@ -202,9 +202,12 @@ def _order(level: FactorLevel) -> float:
     return level.order or 0.0
 
 
-def _share_elsewhere(points: Mapping[str, Score], leave_out: frozenset[str]) -> float | None:
-    """Returns the share of the points for problems not in *leave_out*; None if there are none."""
-    others = [score for problem, score in points.items() if problem not in leave_out]
+def _share_elsewhere(
+    points: Mapping[str, Score], excluded_problems: frozenset[str]
+) -> float | None:
+    """Returns the share of the points for problems not in *excluded_problems*; None if there
+    are none."""
+    others = [score for problem, score in points.items() if problem not in excluded_problems]
     maximum = sum(score.maximum for score in others)
     return sum(score.points for score in others) / maximum if maximum else None
 

@@ -235,24 +235,26 @@ class _Search:
         *,
         plain: bool = False,
     ) -> list[tuple[str, int, Numbers]]:
-        """Returns the products, and their multiples, that explain enough students."""
+        """Returns the multiples of *products* by *constants* that explain enough students; with
+        *plain*, also the products themselves. Counts every candidate in `_tried`."""
         if not products:
             return []
         found = []
         values = np.array([product.values for product in products])
         with np.errstate(all="ignore"):
             ratios = values / self._answers
-            factors = [("", 1.0), *((f" * {t}", n) for t, n in constants.items()),
-                       *((f" / {t}", 1 / n) for t, n in constants.items())]  # fmt: skip
-            for text, number in factors[0 if plain else 1 :]:
+            scaled = [(f" * {t}", n) for t, n in constants.items()]
+            scaled += [(f" / {t}", 1 / n) for t, n in constants.items()]
+            for text, number in [("", 1.0), *scaled] if plain else scaled:
                 counts = (np.abs(ratios * number - 1) <= self._width).sum(axis=1)
                 for index in np.flatnonzero(counts >= self._fewest):
                     product = products[int(index)]
                     cost = product.cost + (2 if text else 0)
                     found.append((product.text + text, cost, product.values * number))
         for product in products:
-            self._tried[product.cost] += plain
-            self._tried[product.cost + 2] += len(factors) - 1
+            if plain:
+                self._tried[product.cost] += 1
+            self._tried[product.cost + 2] += len(scaled)
         return found
 
     def _measure_errors(self, values: Numbers) -> Numbers:

@@ -13,7 +13,7 @@ from grader import units
 from grader.bank.shape import iter_marked
 from grader.bank.yaml12 import Located, Path_
 from grader.errors import SpecError
-from grader.expressions import FUNCTIONS, ExpressionError, TextError, names_in, text_names
+from grader.expressions import FUNCTIONS, ExpressionError, TextError, free_names, names_in
 from grader.model import Part, Problem
 from grader.registry import suggest
 
@@ -188,7 +188,7 @@ def check_expression(
 def check_text(text: str, known: set[str], source: Located, at: Path_) -> Iterator[SpecError]:
     """Yields errors in the placeholders of a text, such as names that are not *known*."""
     try:
-        names = text_names(text)
+        names = free_names(text)
     except TextError as error:
         where = source.at(at)
         line = (where.line or 1) + (error.line or 1)

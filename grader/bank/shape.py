@@ -91,11 +91,27 @@ def _find_record(
     known = "one of: " + ", ".join(sorted(registry))
     if choice not in data:
         raise source.error(at, f"'{choice}' is missing", known)
+    name = str(data[choice])
     try:
-        record: type = registry.find(str(data[choice])).spec
+        entry = registry.find(name)
     except SetupError as error:
         raise source.error((*at, choice), error.what, error.fix or known) from None
+    record: type = entry.spec
+    if isinstance(entry, type):
+        what = f"the plug-in for '{name}' is a class, not an object"
+        raise source.error((*at, choice), what, f"let it name an object: {entry.__name__}()")
+    own_names = _literal_values(record, choice)
+    if own_names and name not in own_names:
+        names = " or ".join(f"'{own}'" for own in own_names)
+        what = f"the plug-in for '{name}' says that its {choice} is {names}"
+        raise source.error((*at, choice), what, "use the same name in its entry point and its code")
     return record
+
+
+@cache
+def _literal_values(record: type, field: str) -> tuple[str, ...]:
+    """Returns the texts that a field of type `Literal` allows; none for other types."""
+    return tuple(f"{value}" for value in typing.get_args(typing.get_type_hints(record)[field]))
 
 
 def _validate(record: type, data: object) -> Any:

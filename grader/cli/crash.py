@@ -62,7 +62,8 @@ def print_message(text: str) -> None:
 
 
 def _crash_location(error: BaseException) -> str:
-    """Returns the innermost line of this package in the traceback, such as " at score.py:12"."""
+    """Returns the innermost line of this package in the traceback, such as
+    " at grader/grading/score.py:12"."""
     from pathlib import Path
 
     package = Path(__file__).parents[1]

@@ -20,7 +20,7 @@ from grader.notebook import Cell, write
 from grader.runtime.execute import execute
 from grader.runtime.kernels import USUAL
 from grader.runtime.machine.hardware import has_cuda
-from grader.runtime.sandbox import choose
+from grader.runtime.sandbox import choose_sandbox
 from grader.security.redteam.layers import attack_layers
 
 
@@ -137,7 +137,7 @@ def _examine_layers(kernel: bool) -> tuple[DoctorFinding, ...]:
 
 def _list_layers() -> Iterator[DoctorFinding]:
     """Yields a finding for each sandbox layer, without testing whether it works."""
-    for layer in choose("auto").sandbox.layers():
+    for layer in choose_sandbox("auto").sandbox.layers():
         ok = True if layer.present else None
         yield DoctorFinding(
             what=f"sandbox: {layer.name}", ok=ok, observation=layer.detail, fix=layer.fix
@@ -146,7 +146,7 @@ def _list_layers() -> Iterator[DoctorFinding]:
 
 def _test_layers() -> Iterator[DoctorFinding]:
     """Yields one finding per layer, tested by a notebook that tries to break through it."""
-    for tried in attack_layers(choose("auto")):
+    for tried in attack_layers(choose_sandbox("auto")):
         layer, seen = tried.layer, tried.layer.detail
         ok = True if layer.present else None
         if layer.present and tried.has_held is False:

@@ -136,7 +136,7 @@ def command(
     """
     from grader.cli.early_start import start_kernels_early
     from grader.runtime import executors
-    from grader.runtime.sandbox import choose
+    from grader.runtime.sandbox import choose_sandbox
 
     foreign = _nbgrader_source(format_, source, release or pack)
     if foreign is not None and (course_file is not None or times is not None):
@@ -145,7 +145,9 @@ def command(
     began = time.perf_counter()
     spec = executors.parse(executor, jobs)  # raises for options that contradict each other
     if spec.is_local:
-        chosen = choose(sandbox)  # raises for an unknown or missing layer before anything runs
+        chosen = choose_sandbox(
+            sandbox
+        )  # raises for an unknown or missing layer before anything runs
         if chosen.warning:
             click.echo(f"warning: {chosen.warning}", err=True)
         if spec.name in ("threads", "inline"):

@@ -38,6 +38,8 @@ class Notice:
     text: str
     student: str = ""
     """The student whose file it is; empty if unknown."""
+    file: str = ""
+    """The path of the submission that it is about; empty if it is about no submission."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,9 +55,14 @@ def make_remark(level: Literal["info", "warning"], name: PurePosixPath, text: st
     return Remark(name=name, notice=make_notice(level, name, text))
 
 
-def make_notice(level: Literal["info", "warning"], name: PurePosixPath, text: str) -> Notice:
-    """Returns a notice that is safe to print, whatever *name* and *text* contain."""
-    return Notice(level=level, path=display_name(name), text=one_line(text, _SAID))
+def make_notice(
+    level: Literal["info", "warning"], name: PurePosixPath, text: str, file: str = ""
+) -> Notice:
+    """Returns a notice that is safe to print, whatever *name* and *text* contain.
+
+    *file* is the unchanged path of the submission that it is about, if it is about one.
+    """
+    return Notice(level=level, path=display_name(name), text=one_line(text, _SAID), file=file)
 
 
 def display_name(name: PurePosixPath | str) -> str:

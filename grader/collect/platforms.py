@@ -45,7 +45,7 @@ class PlatformSender:
     name: str
     user: str
     late: bool = False
-    unsure: bool = False
+    is_ambiguous: bool = False
     """Whether the name is ambiguous: another platform or person may have produced it."""
 
 
@@ -63,14 +63,14 @@ def parse_sender(part: str) -> PlatformSender | None:
     if moodle:
         # People choose their own names and file names: with a second number in one of them, a
         # student could make the file look like another student's.
-        unsure = (
+        is_ambiguous = (
             canvas is not None
             or _CANVAS_IN.search(f"{moodle['name']}_") is not None
             or _MOODLE_IN.search(f"_{moodle['own']}") is not None
         )
         platform = "Canvas" if canvas else "Moodle"
         name, user = (canvas or moodle).group("name", "user")
-        return PlatformSender(platform=platform, name=name, user=user, unsure=unsure)
+        return PlatformSender(platform=platform, name=name, user=user, is_ambiguous=is_ambiguous)
     return None
 
 
@@ -87,29 +87,30 @@ class PlatformPeople:
             for form in _name_forms(student.name):
                 self._names.setdefault(form, set()).add(student.id)
 
-    def find(self, who: PlatformSender) -> str | None:
-        """Returns the student's id by the number, by an equal id, or by a unique name, or None."""
-        if who.unsure:
+    def find(self, sender: PlatformSender) -> str | None:
+        """Returns the id of the student whose platform number, id, or unique name *sender* has;
+        None if there is none or the sender is ambiguous."""
+        if sender.is_ambiguous:
             return None
-        if self._is_numbered(who):
-            return self._users[who.user]
-        # A match with a whole id is unambiguous.
-        for text in (who.user, who.name):
+        if self._is_numbered(sender):
+            return self._users[sender.user]
+        # A match with a senderle id is unambiguous.
+        for text in (sender.user, sender.name):
             if text in self._known:
                 return text
-        ids = self._names.get(_letters_only([who.name]), set())
+        ids = self._names.get(_letters_only([sender.name]), set())
         return next(iter(ids)) if len(ids) == 1 else None
 
     def is_identified_by_name(self, who: PlatformSender) -> bool:
         """Returns whether only a name identifies the sender, which users may be able to choose."""
-        return not (who.unsure or self._is_numbered(who) or who.user in self._known)
+        return not (who.is_ambiguous or self._is_numbered(who) or who.user in self._known)
 
     def _is_numbered(self, who: PlatformSender) -> bool:
         return who.user in self._users and self._platform in ("", who.platform)
 
     def explain_failure(self, who: PlatformSender) -> str:
         """Returns why `find` found no student for the sender *who*, and what to do."""
-        if who.unsure:
+        if who.is_ambiguous:
             what = f"ambiguous name: {who.platform}'s '{who.name}' (number {who.user})"
             return f"{what}, or the second number in it; rename the file to STUDENT.ipynb"
         same = self._names.get(_letters_only([who.name]), set())

@@ -107,7 +107,7 @@ def collect(
         else:
             by_name = copies if owner.copy else files
             by_name.setdefault(student, []).append(entry)
-        if owner.by and not owner.by.unsure:
+        if owner.by and not owner.by.is_ambiguous:
             platforms.add(owner.by.platform)
     check_platform(users, platforms)
     _drop_namesakes(files, roster, notices)
@@ -246,9 +246,9 @@ def read_attempts(
         remaining -= len(contents.data)
         rejection = None
         if not _is_theirs(student, contents, look):
-            rejection = make_notice("warning", entry.name, contents.refusal or "")
+            rejection = make_notice("warning", entry.name, contents.refusal or "", entry.path)
         elif problem := contents.refusal or contents.trouble:
-            notices.add(student, make_notice("warning", entry.name, problem))
+            notices.add(student, make_notice("warning", entry.name, problem, entry.path))
         submission = Submission(
             student=student,
             path=entry.path,
@@ -354,4 +354,4 @@ def _choice_notice(
     others_are = "not" if newest_counts or not is_newest else "this one or"
     text = f"'{student}' handed in {len(mine)} notebooks; {which}, {others_are} {named}"
     name = next(entry.name for entry in mine if entry.path == path)
-    return make_notice(level, name, text)
+    return make_notice(level, name, text, path)

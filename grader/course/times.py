@@ -11,8 +11,10 @@ from grader.text.words import count_of, points
 _DURATION = re.compile(r"(\d+(?:\.\d+)?) ?(s|min|h|hours?|d|days?)\Z")
 _SECONDS = {"s": 1, "min": 60, "h": 3600, "hour": 3600, "hours": 3600, "d": 86400, "day": 86400}
 _LAST = time(23, 59, 59)
-_DATE = len("2026-10-05")
-_MINUTES = re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d(?!:)")
+_TIME = re.compile(
+    r"\d{4}-\d\d-\d\d"
+    r"(?P<clock>[T ]\d\d:\d\d(?P<seconds>:\d\d(?:\.\d+)?)?(?:Z|[+-]\d\d(?::?\d\d)?)?)?"
+)
 
 TIME_FIX = "write 2026-10-05 23:59, or 2026-10-05 for the end of that day"
 DURATION_FIX = "write a number and s, min, h, or days, such as 15 min"
@@ -42,22 +44,28 @@ def parse_time(text: str, zone: ZoneInfo, *, opening: bool = False) -> datetime:
     >>> parse_time("2026-10-05 23:59", ZoneInfo("America/New_York")).isoformat()
     '2026-10-06T03:59:59+00:00'
     """
-    end_of_day = text.endswith(" 24:00")
+    date = text.removesuffix(" 24:00")
+    written = _TIME.fullmatch(text if date == text else f"{date} 00:00")
+    if written is None:  # `fromisoformat` would read 20261005 as midnight
+        raise TimeError(f"'{text}' is not a time")
     try:
-        local = datetime.fromisoformat(text.removesuffix(" 24:00"))
+        local = datetime.fromisoformat(date)
+        if date != text:
+            local += timedelta(days=1)
+        elif not opening and not written["clock"]:
+            local = datetime.combine(local, _LAST)
+        elif not opening and not written["seconds"]:
+            local += timedelta(seconds=59)
+        if local.tzinfo is not None:
+            return local.astimezone(UTC)
+        local = local.replace(tzinfo=zone, fold=0 if opening else 1)
+        instant = local.astimezone(UTC)
+        exists = instant.astimezone(zone).replace(tzinfo=None) == local.replace(tzinfo=None)
     except ValueError:
         raise TimeError(f"'{text}' is not a time") from None
-    if end_of_day:
-        local += timedelta(days=1)
-    elif len(text) == _DATE and not opening:
-        local = datetime.combine(local, _LAST)
-    elif _MINUTES.match(text) and not opening:
-        local += timedelta(seconds=59)
-    if local.tzinfo is not None:
-        return local.astimezone(UTC)
-    local = local.replace(tzinfo=zone, fold=0 if opening else 1)
-    instant = local.astimezone(UTC)
-    if instant.astimezone(zone).replace(tzinfo=None) != local.replace(tzinfo=None):
+    except OverflowError:
+        raise TimeError(f"'{text}' is too early or too late") from None
+    if not exists:
         raise TimeError(f"{text} does not exist in {zone.key}, where clocks are set forward")
     return instant
 

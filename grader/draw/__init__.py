@@ -6,4 +6,4 @@ from grader.draw.paper import iter_chosen, iter_questions, paper, points_of, sta
 from grader.draw.parameters import choices_of
 from grader.draw.texts import check_explanations, check_question
 from grader.draw.variant import draw
-from grader.model.dice import draw_below, order, sample_seed, seed_for
+from grader.model.dice import draw_below, draw_permutation, sample_seed, seed_for

@@ -6,7 +6,7 @@ from collections.abc import Collection, Container, Iterator, Sequence
 
 from grader.draw.variant import draw
 from grader.model import ExamSet, Paper, Problem, Question, Release, Slot, Student, Variant
-from grader.model.dice import order, seed_for
+from grader.model.dice import draw_permutation, seed_for
 
 
 def paper(
@@ -60,7 +60,7 @@ def _choose_problems(slot: Slot, private_key: bytes, seat: str) -> tuple[str, ..
     if slot.problem:
         return (slot.problem,)
     seed = seed_for(private_key, seat, "pool/" + "/".join(slot.pool))
-    taken = order(seed, "pool", len(slot.pool))[: slot.choose]
+    taken = draw_permutation(seed, "pool", len(slot.pool))[: slot.choose]
     # In the set's order: students differ only in which problems they get.
     return tuple(slot.pool[i] for i in sorted(taken))
 
@@ -70,7 +70,9 @@ def drawn_parts(problem: Problem, slot: Slot, seed: bytes) -> frozenset[str]:
     drawn = {part.id for part in problem.parts if not part.pool}
     for pool, count in slot.draw.items():
         share = slot.pool_share([part.id for part in problem.parts if part.pool == pool])
-        drawn.update(share[index] for index in order(seed, f"parts/{pool}", len(share))[:count])
+        drawn.update(
+            share[index] for index in draw_permutation(seed, f"parts/{pool}", len(share))[:count]
+        )
     return frozenset(drawn)
 
 

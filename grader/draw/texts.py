@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from grader.draw.fault import DrawError, Path, draw_error, expression_error, format_numbers
-from grader.expressions import ExpressionError, TextError, evaluate, text_names
+from grader.expressions import ExpressionError, TextError, evaluate, free_names
 from grader.kinds.texts import fill
 from grader.model import Variant
 
@@ -48,7 +48,7 @@ def _text_error(variant: Variant, path: Path, text: str, error: TextError) -> Dr
     """Returns the error for *text*, at *path* in the spec, with the drawn numbers."""
     problem, drawn = variant.problem, variant.draw
     what, fix = error.what, error.fix or "check the names and values in the braces"
-    unprinted = sorted(text_names(text) & variant.keys.keys() - drawn.scope.keys())
+    unprinted = sorted(free_names(text) & variant.keys.keys() - drawn.scope.keys())
     if unprinted:
         kind = variant.keys[unprinted[0]].part.kind
         what = f"the answer of part '{unprinted[0]}' can't be printed: it is of kind {kind}"

@@ -22,7 +22,7 @@ MOST = sys.float_info.max
 Operator = Callable[[Value, Value], Value]
 
 
-def kind_of(value: object) -> str:
+def describe_type(value: object) -> str:
     """Returns what a value is called in an error, such as "text"."""
     if isinstance(value, bool):
         return "a truth value"
@@ -53,7 +53,7 @@ def require_numeric(value: object, verb: str) -> int | float | Quantity:
         return int(value)
     if isinstance(value, float):
         return float(value)
-    raise ExpressionError(f"can't {verb} {kind_of(value)}")
+    raise ExpressionError(f"can't {verb} {describe_type(value)}")
 
 
 def _make_operator(verb: str, operate: Callable[..., Value]) -> Operator:
@@ -71,7 +71,9 @@ def _make_operator(verb: str, operate: Callable[..., Value]) -> Operator:
         except ValueError as error:
             raise ExpressionError(str(error)) from None
         except TypeError:
-            raise ExpressionError(f"can't {verb} {kind_of(a)} and {kind_of(b)}") from None
+            raise ExpressionError(
+                f"can't {verb} {describe_type(a)} and {describe_type(b)}"
+            ) from None
         size = result.magnitude if type(result) is Quantity else result
         return result if -MOST <= size <= MOST else check_size(result)  # type: ignore[operator]
 
@@ -106,7 +108,7 @@ def _power(a: Value, b: Value) -> Value:
     assert isinstance(a, (int, float, Quantity))  # noqa: S101 - checked by apply()
     size = a.magnitude if isinstance(a, Quantity) else a
     if not isinstance(b, (int, float)):
-        raise ExpressionError(f"an exponent must be a plain number, got {kind_of(b)}")
+        raise ExpressionError(f"an exponent must be a plain number, got {describe_type(b)}")
     # Checked before computing: 9**9**9 has 370 million digits.
     if isinstance(size, int) and isinstance(b, int) and size.bit_length() * abs(b) > 2 * MAX_BITS:
         if b < 0:
@@ -149,7 +151,7 @@ def require_truth(value: object, place: str) -> bool:
     if isinstance(value, bool):
         return value
     raise ExpressionError(
-        f"{place} must be true or false, got {kind_of(value)}", fix="write a comparison"
+        f"{place} must be true or false, got {describe_type(value)}", fix="write a comparison"
     )
 
 
@@ -172,20 +174,20 @@ def are_equal(a: object, b: object) -> bool:
     if type(a) is type(b) and not isinstance(a, Quantity):
         return bool(a == b)
     if isinstance(a, (str, bool)) or isinstance(b, (str, bool)):
-        raise ExpressionError(f"can't compare {kind_of(a)} with {kind_of(b)}")
+        raise ExpressionError(f"can't compare {describe_type(a)} with {describe_type(b)}")
     left, right = require_numeric(a, "compare"), require_numeric(b, "compare")
     if dimension_of(left) == dimension_of(right):
         return left == right
     # Zero is zero in every unit, as for "<".
     if left == 0 or right == 0:
         return not left and not right
-    raise ExpressionError(f"can't compare {kind_of(left)} with {kind_of(right)}")
+    raise ExpressionError(f"can't compare {describe_type(left)} with {describe_type(right)}")
 
 
 def contains(a: object, b: object) -> bool:
     """Returns whether *a* equals an item of *b*. Raises ExpressionError if *b* is not a tuple."""
     if not isinstance(b, tuple):
-        raise ExpressionError(f"'in' needs a list such as (1, 2), got {kind_of(b)}")
+        raise ExpressionError(f"'in' needs a list such as (1, 2), got {describe_type(b)}")
     return any(are_equal(a, item) for item in b)
 
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from types import MappingProxyType
 
 from grader import units
-from grader.expressions.arithmetic import BINARY, kind_of
+from grader.expressions.arithmetic import BINARY, describe_type
 from grader.expressions.fault import ExpressionError
 from grader.expressions.functions import FUNCTIONS, Function
 from grader.units.quantity import RAISED, Quantity, Value
@@ -21,15 +21,15 @@ def format_placeholder(value: object) -> str:
         raise ExpressionError("the value is not a finite number")
     if isinstance(value, (bool, str, int, float, Quantity)):
         return units.format_quantity(value)
-    raise ExpressionError(f"can't print {kind_of(value)}", fix="print its items in a loop")
+    raise ExpressionError(f"can't print {describe_type(value)}", fix="print its items in a loop")
 
 
 def _require_plain(value: object, name: str) -> int | float:
     if isinstance(value, Quantity):
         fix = f'write | unit("...") for a quantity, or number(x, "...") | {name}'
-        raise ExpressionError(f"'{name}' needs a plain number, got {kind_of(value)}", fix=fix)
+        raise ExpressionError(f"'{name}' needs a plain number, got {describe_type(value)}", fix=fix)
     if isinstance(value, bool) or not isinstance(value, (int, float)):
-        raise ExpressionError(f"'{name}' needs a number, got {kind_of(value)}")
+        raise ExpressionError(f"'{name}' needs a number, got {describe_type(value)}")
     return value
 
 
@@ -96,7 +96,7 @@ def _text_method(name: str) -> Callable[[Value], str]:
 
     def apply(value: Value) -> str:
         if not isinstance(value, str):
-            raise ExpressionError(f"'{name}' needs text, got {kind_of(value)}")
+            raise ExpressionError(f"'{name}' needs text, got {describe_type(value)}")
         return str(getattr(value, method)())
 
     return apply

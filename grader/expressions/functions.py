@@ -14,7 +14,7 @@ from grader.expressions.arithmetic import (
     COMPARISONS,
     MAX_BITS,
     are_equal,
-    kind_of,
+    describe_type,
     require_numeric,
     without_rounding_error,
 )
@@ -46,7 +46,7 @@ def _require_plain(value: Value, name: str) -> int | float:
     number = require_numeric(value, f"use {name}() on")
     if isinstance(number, Quantity):
         raise ExpressionError(
-            f"{name}() needs a plain number, got {kind_of(number)}",
+            f"{name}() needs a plain number, got {describe_type(number)}",
             fix=f'write {name}(number(..., "{units.format_quantity(number).split(" ", 1)[1]}"))',
         )
     return number
@@ -69,7 +69,9 @@ def _require_same_dimension(values: tuple[Value, ...], name: str) -> None:
     first = dimension_of(require_numeric(values[0], verb))
     for value in values[1:]:
         if dimension_of(require_numeric(value, verb)) != first:
-            raise ExpressionError(f"{name}() got {kind_of(values[0])} and {kind_of(value)}")
+            raise ExpressionError(
+                f"{name}() got {describe_type(values[0])} and {describe_type(value)}"
+            )
 
 
 def _absolute(x: Value) -> Value:

@@ -26,7 +26,7 @@ def fill(text: str, scope: Mapping[str, Value], facts: Facts = NO_FACTS) -> str:
     return _compile(text).fill(scope, facts)
 
 
-def text_names(text: str) -> frozenset[str]:
+def free_names(text: str) -> frozenset[str]:
     """Returns the names in *text* that a scope must bind, without units and functions.
 
     Raises TextError for bad syntax.

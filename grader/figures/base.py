@@ -77,14 +77,17 @@ class FieldReader:
         if number != int(number) or not least <= number <= most:
             shown = units.format_number(number)
             what = f"'{written}' is {shown}, not a whole number from {least} to {most}"
-            raise self.error(path, what, f"draw a part of it, for example min({written}, {most})")
+            fix = f"use a whole number from {least} to {most}"
+            if number > most:
+                fix = f"draw a part of it, for example min({written}, {most})"
+            raise self.error(path, what, fix)
         return int(number)
 
     def check_length(self, name: str, items: Sized, least: int, most: int) -> None:
         """Raises FigureError unless the field *name* has from *least* to *most* items."""
         if not least <= len(items) <= most:
             fix = f"use {least} to {most} {name}"
-            raise self.error((name,), f"it has {len(items)} {name}", fix)
+            raise self.error((name,), f"the number of {name} is {len(items)}", fix)
 
     def text(self, written: str, *path: str | int) -> str:
         """Returns a text with its placeholders filled in, on one line."""

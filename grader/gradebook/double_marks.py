@@ -68,14 +68,14 @@ class DoubleMarks:
         by: str,
         tolerance: float = 0.0,
         final: bool = False,
-        settles: bool = False,
+        may_settle: bool = False,
     ) -> DecisionResult:
         """Stores *choice* for all *answers*, except those that somebody decided meanwhile.
 
         For an answer that two people grade independently, the choice is the mark of *by*, unless it
         is *final*. The second mark settles the answer if the points differ by at most the share
-        *tolerance* of the maximum. Raises SetupError if two marks of an answer differ more, and one
-        of them is by the same person, unless that person *settles* such answers.
+        *tolerance* of the maximum. Raises SetupError if two people have graded an answer
+        independently and *by* is one of them, unless *may_settle*.
         """
         with self._write() as connection:
             batch = next_batch(connection)
@@ -96,7 +96,7 @@ class DoubleMarks:
                 elif shown and shown[-1].number != answer.last_mark:
                     conflicts.append(shown[-1])
                 elif decision or len(people) > 1 or final or not answer.double:
-                    _refuse_same_person(people, by, settles)
+                    _refuse_same_person(people, by, may_settle)
                     self._decisions.store_in_transaction(connection, batch, answer, choice, by=by)
                     stored.append(answer.student)
                 else:
@@ -196,9 +196,9 @@ class DoubleMarks:
 _SINCE = "there is nothing to undo: these answers were graded again since"
 
 
-def _refuse_same_person(people: Collection[str], by: str, settles: bool) -> None:
+def _refuse_same_person(people: Collection[str], by: str, may_settle: bool) -> None:
     """Raises SetupError if *by* is one of two *people* who graded, unless *by* may settle."""
-    if len(people) > 1 and by in people and not settles:
+    if len(people) > 1 and by in people and not may_settle:
         raise SetupError(
             "two people graded this answer independently, and you are one of them",
             fix="ask an instructor or another grader to decide",

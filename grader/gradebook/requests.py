@@ -14,6 +14,7 @@ from grader.gradebook.plain import now, read_record, storable
 from grader.gradebook.store import Store
 from grader.model.desk import AnswerToDecide, Choice
 from grader.model.requests import NewRequest, RegradeRequest, RequestAnswer, RequestState
+from grader.text.words import count_points
 
 _REQUESTS, _ANSWERS = schema.requests, schema.request_answers
 
@@ -67,7 +68,7 @@ class Requests:
             if done.conflicts:
                 other = done.conflicts[0]
                 raise SetupError(
-                    f"{other.by} changed this mark to {other.points:g} points in the meantime",
+                    f"{other.by} changed this mark to {count_points(other.points)} in the meantime",
                     fix="go back, reload the page, and decide again",
                 )
             self._store_answer(connection, request, RequestState.ACCEPTED, reply, by, done.batch)

@@ -28,11 +28,11 @@ class CourseToApply:
     times: Sequence[TimeLine] = ()
     by: str = "grader"
 
-    def chooses(self, set_id: str) -> bool:
+    def may_choose_attempt(self, set_id: str) -> bool:
         """Returns whether another attempt than the newest may count."""
         if self.course is None or set_id not in self.course.sets:
             return False
-        return CoursePolicy(course=self.course, set_id=set_id).chooses
+        return CoursePolicy(course=self.course, set_id=set_id).may_choose_attempt
 
 
 def apply_course(

@@ -93,7 +93,7 @@ def result_digests(
     warned = collect_warnings(book, submissions)
     people = graded.students
     policy = policy_of(book, graded.exam)
-    attempt_heads = book.attempt_heads() if policy and policy.chooses else ()
+    attempt_heads = book.attempt_heads() if policy and policy.may_choose_attempt else ()
     attempt_texts = group_by_key((who, repr(head)) for who, *head in attempt_heads)
     requests = requests_by_student(book)
     secret = form_secret(book)

@@ -64,7 +64,7 @@ class CoursePolicy:
         return policy.count != "newest" or policy.limit is not None or policy.deduct > 0
 
     @property
-    def chooses(self) -> bool:
+    def may_choose_attempt(self) -> bool:
         """Whether another attempt than the newest may count."""
         may_refuse = not self._usual.late.accept or self._usual.closes is not None
         return self.needs_all_attempts or may_refuse
@@ -183,7 +183,7 @@ class CoursePolicy:
         ordered = self.by_time(mine)
         if self.needs_all_attempts:
             return ordered
-        if not self.chooses:
+        if not self.may_choose_attempt:
             return ordered[-1:]
         attempts = self.count(student, ordered, {}, 0.0)
         counting = [place for place, attempt in enumerate(attempts) if attempt.deduction.counts]

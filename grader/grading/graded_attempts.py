@@ -95,7 +95,7 @@ def store_counting_grades(
 ) -> None:
     """Stores, as each student's current grade, that of the attempt that counts. Does nothing unless
     the policy chooses between attempts."""
-    if policy is None or not policy.chooses:
+    if policy is None or not policy.may_choose_attempt:
         return
     attempts = read_attempts(book)
     submissions = [s for s in book.submissions() if (s.student, s.sha256) in attempts.grades]

@@ -58,8 +58,8 @@ def rescore(
             papers = replace(papers, correction=None)
         before = list(book.grades())
         policy = policy_of(book, papers.counts.exam.id)
-        chooses = policy is not None and policy.chooses
-        attempts = book.attempt_grades() if chooses else before
+        may_choose = policy is not None and policy.may_choose_attempt
+        attempts = book.attempt_grades() if may_choose else before
         scored = rescore_grades(book, papers, attempts)
         counting = {(g.student, g.submission_sha256) for g in before}
         after = {g.student: g for g in scored if (g.student, g.submission_sha256) in counting}

@@ -185,13 +185,15 @@ _OUTCOMES: Mapping[Outcome, str] = {
 }
 
 
-def _run_sentence(evidence: Evidence, troubles: int) -> str:
-    """Returns a sentence on how the notebook ran, in which *troubles* cells did not finish."""
+def _run_sentence(evidence: Evidence, unfinished_count: int) -> str:
+    """Returns a sentence on how the notebook ran; *unfinished_count* cells did not finish."""
     if evidence.outcome is Outcome.FINISHED:
         cells = len(evidence.cells)
-        if not troubles:
+        if not cells:
+            return "The notebook has no code cells."
+        if not unfinished_count:
             return f"All {cells} code cells ran." if cells != 1 else "The code cell ran."
-        return f"{troubles} of {cells} code cells did not finish."
+        return f"{unfinished_count} of {cells} code cells did not finish."
     sentence = _OUTCOMES[evidence.outcome]
     if not evidence.note:
         return sentence

@@ -43,7 +43,7 @@ from grader.release.people import load_numbers
 from grader.runtime import executors
 from grader.runtime.kernels import LaunchSpec, start_early
 from grader.runtime.machine.hardware import has_cuda
-from grader.runtime.sandbox import choose
+from grader.runtime.sandbox import choose_sandbox
 
 WRITTEN_INTO = (".", "evidence", "corrected", "grades", "feedback", "report")
 """Results folders in which a killed process may have left something."""
@@ -106,7 +106,7 @@ def grade(
             fix="run without --device; parts that need CUDA can be graded on another machine later",
         )
     release = load_release(release_file)
-    newest_counts = not course.chooses(release.exam.id)
+    newest_counts = not course.may_choose_attempt(release.exam.id)
     collected = _collect(submissions, release, settings, newest_counts=newest_counts)
     address = wanted_address(out, settings.gradebook, release.exam.id, course.course)
     course_evidence = course.course.evidence if course.course else ""
@@ -160,7 +160,10 @@ def grade(
 def _collect(
     submissions: Path, release: Release, settings: Settings, *, newest_counts: bool
 ) -> CollectedSubmissions:
-    """Collects the notebooks in *submissions*. Raises SetupError if there are none."""
+    """Collects the notebooks in *submissions*.
+
+    Raises SetupError if there is neither a notebook nor anything to report.
+    """
     users = load_numbers(settings.names, release.students) if settings.names else None
     collected = collect(
         submissions,
@@ -208,7 +211,7 @@ def _start_kernels_early(
     parts = ((part, p.solution) for p in release.problems.values() for part in p.parts)
     needs_torch = any("torch" in required_packages(part, solution) for part, solution in parts)
     spec = LaunchSpec(
-        sandbox=choose(settings.sandbox).sandbox,
+        sandbox=choose_sandbox(settings.sandbox).sandbox,
         device=settings.device,
         loopback=settings.loopback,
         variables=settings.variables,

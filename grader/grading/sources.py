@@ -174,7 +174,7 @@ def rows_of(
     policy = policy or policy_of(book, graded.exam)
     grades: Iterable[Grade] = map(preview.grade, book.grades(only))
     attempts = GradedAttempts()
-    if policy is not None and policy.chooses:
+    if policy is not None and policy.may_choose_attempt:
         attempts = read_attempts(book, preview)
         submissions = in_counting_order(policy, graded.students, submissions, attempts)
         grades = counting_grades(grades, submissions, attempts)
@@ -234,14 +234,14 @@ def collect_warnings(
     """Returns the warnings from collecting *submissions*, by student and SHA-256 of the file,
     except those that are the reason of a refusal."""
     notices = group_by_key(
-        (str(notice["student"]), (str(notice["path"]), str(notice["text"])))
+        (str(notice["student"]), (notice.get("file"), str(notice["text"])))
         for notice in notices_of(book)
         if notice.get("level") == "warning" and notice.get("student")
     )
     warnings = {}
     for submission in submissions:
         mine = notices.get(submission.student, ())
-        texts = (text for path, text in mine if submission.path.endswith(path))
+        texts = (text for file, text in mine if file == submission.path)
         texts_to_show = tuple(text for text in texts if text != submission.refusal)
         if texts_to_show:
             warnings[submission.student, submission.sha256] = texts_to_show

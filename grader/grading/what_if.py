@@ -118,8 +118,8 @@ def what_if(out: Path, changes: Changes, *, why: str = "") -> WhatIf:
                 base = current_specs(papers.release, changes.specs)
             edited = apply_edits(base, changes.edits)
             papers = replace(papers, correction=edited)
-            chooses = policy is not None and policy.chooses
-            attempts = book.attempt_grades() if chooses else list(book.grades())
+            may_choose = policy is not None and policy.may_choose_attempt
+            attempts = book.attempt_grades() if may_choose else list(book.grades())
             grades = {
                 (grade.student, grade.submission_sha256 or ""): grade
                 for grade in rescore_grades(book, papers, attempts)

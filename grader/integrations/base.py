@@ -34,7 +34,7 @@ class Option:
 def option(default: Any = MISSING, **about: Any) -> Any:
     """Returns a dataclass field that is an option of the command; required if it has no default.
 
-    The field's type is bool, int, float, str, Path or an enumeration. *about* are the fields of
+    The field's type is bool, int, float, str, Path, or a StrEnum. *about* are the fields of
     `Option`.
     """
     return field(default=default, metadata={"option": Option(**about)})

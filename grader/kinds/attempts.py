@@ -86,7 +86,7 @@ class CodeKey(Key):
     def cases(self) -> tuple[HiddenCase, ...]:
         """The hidden cases in the order of their calls. Raises as `hidden`."""
         data = self.keep(self._cases_digest, lambda: self.solution_functions.draw_cases())  # noqa: PLW0108 - loads the solution
-        order = self.draw.order(f"cases/{self.part.id}", len(data))
+        order = self.draw.permutation(f"cases/{self.part.id}", len(data))
         return kept_cases.read_cases(data, self.part.closeness, order)
 
     @cached_property

@@ -59,7 +59,7 @@ class MatchingKind(LetteredKind[MatchingKey, Matched]):
     shown = "targets"
 
     def key(self, part: Matching, draw: Draw) -> MatchingKey:
-        order = draw.order(part.id, len(part.targets))
+        order = draw.permutation(part.id, len(part.targets))
         choices = lettered.label_choices(lettered.fill_items(part.targets, draw), order)
         if not part.items:
             raise ValueError("there are no items to match")

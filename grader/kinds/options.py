@@ -66,7 +66,7 @@ def label_options(
     """Returns *options* under letters. The order depends on the student and *label*; None keeps the
     author's order."""
     count = len(options)
-    order = tuple(range(count)) if label is None else draw.order(label, count)
+    order = tuple(range(count)) if label is None else draw.permutation(label, count)
     labeled = tuple([(option_id(o), _option_text(o, draw)) for o in options])
     return lettered.label_choices(labeled, order)
 

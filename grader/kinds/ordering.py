@@ -201,7 +201,7 @@ def _draw_shown_order(part: Ordering, draw: Draw, before: set[tuple[str, str]]) 
     """Returns the order to show the items in, which is never a right one."""
     # At least half of all orders are wrong, as at least one pair is given.
     labels = (f"{part.id}/{attempt}" if attempt else part.id for attempt in count())
-    orders = (draw.order(label, len(part.items)) for label in labels)
+    orders = (draw.permutation(label, len(part.items)) for label in labels)
     return next(
         order
         for order in orders

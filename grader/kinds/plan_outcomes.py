@@ -133,7 +133,11 @@ class _Evaluations:
         self._score = (part.gain if part.cost is None else part.cost) or 0
         conditions = (requirement.that for requirement in part.require)
         self._compiled = {
-            expression: (compile_expression(expression), self._make_picker(expression, depends))
+            # With the type, because 1 == True == 1.0.
+            (type(expression), expression): (
+                compile_expression(expression),
+                self._make_picker(expression, depends),
+            )
             for expression in (*part.values.values(), *conditions, self._score)
         }
 
@@ -148,10 +152,11 @@ class _Evaluations:
 
     def value(self, expression: Expr, plan: Chosen, scope: _Scope) -> Value:
         """Returns the value of one of the part's expressions. Raises ExpressionError."""
-        run, pick = self._compiled[expression]
+        typed = (type(expression), expression)
+        run, pick = self._compiled[typed]
         if pick is None:
             return run(scope, self.draw.facts)
-        key = (expression, pick(plan))
+        key = (typed, pick(plan))
         if key not in self._values:
             self._values[key] = run(scope, self.draw.facts)
         return self._values[key]

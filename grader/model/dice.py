@@ -47,7 +47,7 @@ def hash_to_int(data: bytes) -> int:
     return int.from_bytes(hashlib.sha256(data).digest()[:8], "big")
 
 
-def order(seed: bytes, label: str, n: int) -> tuple[int, ...]:
+def draw_permutation(seed: bytes, label: str, n: int) -> tuple[int, ...]:
     """Returns a permutation of range(n) that depends only on *seed* and *label*."""
     items = list(range(n))
     start = b"%s/" % label.encode()

@@ -66,9 +66,9 @@ class Draw:
     solution: str = ""
     """The text of the problem's solution file, which defines hidden cases. **Secret.**"""
 
-    def order(self, label: str, count: int) -> tuple[int, ...]:
+    def permutation(self, label: str, count: int) -> tuple[int, ...]:
         """Returns a permutation of range(count) that depends only on the seed and *label*."""
-        return dice.order(self.seed, label, count)
+        return dice.draw_permutation(self.seed, label, count)
 
     def number(self, label: str) -> int:
         """Returns a number below 2^64 that depends only on the seed and *label*."""

@@ -54,7 +54,7 @@ def read_description(notebook: Notebook) -> SelfDescription:
     if sheets and isinstance(description, Mapping):
         return _read_metadata(description, sheets)
     sources = [c.source.replace("\r\n", "\n") for c in notebook.cells if c.type == "code"]
-    found_lines = (_read_check(source) for source in reversed(sources))
+    found_lines = (_read_public_check(source) for source in reversed(sources))
     first, *others = next(filter(None, found_lines), [()])
     sheets = {line[0]: _make_sheet(*line, sources) for line in others if len(line) == 3}
     if not sheets:
@@ -74,7 +74,7 @@ def read_owner(notebook: Notebook) -> SelfDescription:
         return _read_metadata(description, {})
     for cell in reversed(notebook.cells):
         source = cell.source.replace("\r\n", "\n")
-        if cell.type == "code" and (lines := _read_check(source, only_first=True)):
+        if cell.type == "code" and (lines := _read_public_check(source, only_first=True)):
             return _parse_header(lines[0], {})
     return SelfDescription()
 
@@ -99,8 +99,8 @@ def _parse_header(first: tuple[str, ...], sheets: Mapping[str, Sheet | None]) ->
     return SelfDescription(exam=exam, release=release, student=student, sheets=sheets)
 
 
-def _read_check(source: str, *, only_first: bool = False) -> list[tuple[str, ...]]:
-    """Returns the arguments of the last call of the public check; empty if they are not texts.
+def _read_public_check(source: str, *, only_first: bool = False) -> list[tuple[str, ...]]:
+    """Returns the arguments of the last call of the public check that are tuples of texts.
 
     They are parsed and never evaluated, because students may have changed them.
     """

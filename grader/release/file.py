@@ -7,6 +7,7 @@ import dataclasses
 import hashlib
 import json
 from collections.abc import Mapping
+from contextlib import suppress
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -18,7 +19,9 @@ from grader.bank.folders import Bank
 from grader.bank.problem import digest, digest_of, problem_from
 from grader.bank.yaml12 import Located, scalar, with_tuples
 from grader.errors import Location, SetupError, SpecError
+from grader.figures.base import figure_types
 from grader.files import read_bytes
+from grader.kinds import kinds
 from grader.model import ExamSet, Release, Student
 from grader.release import sealed
 
@@ -42,6 +45,23 @@ def new_release(
         private_key,
         __version__,
     )
+
+
+def _require_plug_ins(sources: Mapping[str, Any], file: Path) -> None:
+    """Raises SetupError if a spec in *sources* has a kind or a type of figure that is missing."""
+    used = (
+        (registry, entry[field])
+        for spec in sources.values()
+        for group, field, registry in (("parts", "kind", kinds), ("figures", "type", figure_types))
+        for entry in spec.get(group, ())
+    )
+    missing = {f"the {registry.noun} '{name}'" for registry, name in used if name not in registry}
+    if missing:
+        raise SetupError(
+            f"this installation lacks {' and '.join(sorted(missing))}, which the release needs",
+            where=Location(str(file)),
+            fix="install the package that provides it",
+        )
 
 
 def edit_specs(release: Release, sources: Mapping[str, Any]) -> Release:
@@ -178,6 +198,8 @@ def _parse(data: Mapping[str, Any], file: Path) -> Release:
         )
         stored_id = data["id"]
     except (KeyError, TypeError, ValueError, AttributeError, SpecError) as error:
+        with suppress(KeyError, TypeError, AttributeError):  # it is damaged
+            _require_plug_ins(data["problems"], file)
         first = error.errors[0].what if isinstance(error, SpecError) else error
         raise SetupError(
             f"the release is damaged: {first}",

@@ -91,7 +91,13 @@ class _Check:
         """Yields each student's result with the points that are read from the files."""
         if exported is None:
             return
-        found = self.read(exported)
+        try:
+            found = self.read(exported)
+        except Exception as error:
+            raise AssertionError(
+                f"the reader raises {type(error).__name__}: {error}; the files are "
+                f"{', '.join(sorted(exported.files))}"
+            ) from error
         if isinstance(subject, Result):
             _require(len(found) <= 1, f"one student's files are read as those of {len(found)}")
             yield subject, next(iter(found.values()), Points())

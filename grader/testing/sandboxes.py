@@ -6,7 +6,7 @@ import os
 from pathlib import Path
 
 from grader.model import Limits, Outcome
-from grader.runtime.sandbox import WANTED, ScratchFolder, choose, sandboxes
+from grader.runtime.sandbox import WANTED, ScratchFolder, choose_sandbox, sandboxes
 from grader.security.redteam.layers import attack_layers, run_cells
 
 _NOTEBOOK = """\
@@ -38,7 +38,7 @@ def check_sandbox(name: str) -> None:
     finally:
         del os.environ[_VARIABLE]
     _require(not inherited, "the kernel's environment has variables of the grader's")
-    for tried in attack_layers(choose(name)):
+    for tried in attack_layers(choose_sandbox(name)):
         _require(
             not tried.layer.present or tried.has_held is not False,
             f"{tried.layer.name}: {tried.got}",

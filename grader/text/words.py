@@ -44,6 +44,15 @@ def points(number: float | None) -> str:
     return "0" if digits == "-0" else digits
 
 
+def count_points(number: float) -> str:
+    """Returns *number* as `points` formats it, with its noun.
+
+    >>> count_points(1.0), count_points(2.5)
+    ('1 point', '2.5 points')
+    """
+    return f"{points(number)} {'point' if points(number) == '1' else 'points'}"
+
+
 def join_names(names: Iterable[str], most: int = 8) -> str:
     """Returns up to *most* names, separated by commas, and the number of the others.
 

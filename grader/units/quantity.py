@@ -159,10 +159,11 @@ class Quantity:
         return self.magnitude // self._matching_magnitude(other, "floor-divide", "by")
 
     def __rfloordiv__(self, other: object) -> NoReturn:
-        raise self._mismatch_error(other, "floor-divide", "by")
+        by = describe_dimension(self.dimension)
+        raise DimensionError(f"can't floor-divide {_describe_operand(other)} by {by}")
 
     def __mod__(self, other: object) -> Quantity:
-        divisor = self._matching_magnitude(other, "floor-divide", "by")
+        divisor = self._matching_magnitude(other, "divide", "by")
         return Quantity(mod(self.magnitude, divisor), self.dimension)
 
     def __pow__(self, exponent: object) -> Number:
@@ -215,15 +216,19 @@ class Quantity:
 
     def _mismatch_error(self, other: object, verb: str, link: str) -> DimensionError:
         """Returns the error that says in words which two values don't match."""
-        if isinstance(other, Quantity) or _is_plain(other):
-            noun = describe_dimension(dimension_of(other))
-        else:
-            noun = "text" if isinstance(other, str) else f"a {type(other).__name__}"
+        noun = _describe_operand(other)
         return DimensionError(f"can't {verb} {describe_dimension(self.dimension)} {link} {noun}")
 
 
 Number = Union[int, float, Quantity]  # noqa: UP007 - Quantity's methods name it before it exists
 Value = int | float | bool | str | Quantity
+
+
+def _describe_operand(value: object) -> str:
+    """Returns what an operand is called in an error, such as "a plain number"."""
+    if isinstance(value, Quantity) or _is_plain(value):
+        return describe_dimension(dimension_of(value))
+    return "text" if isinstance(value, str) else f"a {type(value).__name__}"
 
 
 def _format_power(name: str, exponent: int) -> str:

@@ -137,7 +137,8 @@ def is_deferred(mark: Mark, key: Key) -> bool:
     """Returns whether a right answer stays open, because a person grades it or because this machine
     lacks a package."""
     lacking = packages.missing_packages(required_packages(key.part, key.draw.solution))
-    return mark.verdict is Verdict.UNSETTLED and (mark.kind == "explanation" or bool(lacking))
+    is_manual = kinds.find(key.part.kind).answer(key) is None
+    return mark.verdict is Verdict.UNSETTLED and (is_manual or bool(lacking))
 
 
 def _is_skipped(case: Case) -> bool:

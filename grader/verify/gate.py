@@ -8,6 +8,7 @@ import re
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, Executor, Future, wait
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import lru_cache, partial
 from itertools import islice
@@ -18,6 +19,7 @@ from grader.bank.folders import Bank
 from grader.errors import GraderError, SetupError, SpecError, SpecErrors
 from grader.runtime import executors
 from grader.verify.cache import ResultCache
+from grader.verify.concepts import find_unknown_concepts
 from grader.verify.one_problem import Verified, error_result, verify_problem
 from grader.verify.references import run_references, start_kernels_early
 
@@ -48,8 +50,8 @@ def verify(
     problems that passed before and have not changed since are not checked again. Calls *on_done*
     with the id of each checked problem.
 
-    A file that can't be read has a result with errors; sets, facts, and folders only if *wanted* is
-    empty. Raises SetupError or SpecError if a wanted id does not exist or exists twice.
+    A file that can't be read has a result with errors; sets, facts, concepts, and folders only if
+    *wanted* is empty. Raises SetupError or SpecError if a wanted id does not exist or exists twice.
     """
     bank = Bank.open(folders)
     names = tuple(wanted) or bank.listed_problems
@@ -78,6 +80,10 @@ def verify(
     finally:
         if cache and remaining:
             cache.save()
+    with suppress(SpecError):  # of the inventory, which is among the broken files
+        for finding in find_unknown_concepts(bank, names):
+            result = results[finding.problem]
+            results[finding.problem] = replace(result, findings=(*result.findings, finding))
     return (*broken, *(results[name] for name in names))
 
 
@@ -94,10 +100,14 @@ def _duration_order(bank: Bank, name: str) -> tuple[int, bool, int]:
 
 
 def _broken_files(bank: Bank) -> Iterator[Verified]:
-    """Yields a result for each folder, facts file, and set that can't be read; problems, which make
-    up the rest of a bank, have separate results."""
+    """Yields a result for each folder, facts file, inventory, and set that can't be read; problems,
+    which make up the rest of a bank, have separate results."""
     for error in (*bank.faults(), *bank.facts.errors):
         yield error_result(str(getattr(error.where, "file", error.where)), error)
+    try:
+        bank.concepts()
+    except SpecError as error:
+        yield error_result("problems/concepts.yaml", error)
     for name in bank.listed_sets:
         path = str(bank.set_paths[name])
         try:

@@ -87,6 +87,8 @@ class _Pool:
         self._requests: list[connection.Connection] = []
         self._folder: tempfile.TemporaryDirectory[str] | None = None
         self._store: Any = None
+        self.busy = False
+        """Whether a call is in progress, so that its messages may still arrive."""
 
     def run(
         self,

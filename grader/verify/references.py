@@ -17,7 +17,7 @@ from grader.notebook import write
 from grader.notebook.render import metadata, render, solution
 from grader.runtime.execute import execute
 from grader.runtime.kernels import LaunchSpec, start_early
-from grader.runtime.sandbox import choose
+from grader.runtime.sandbox import choose_sandbox
 from grader.verify.answers import is_deferred
 
 MARGIN = 1.5
@@ -33,7 +33,7 @@ def start_kernels_early(bank: Bank, name: str) -> None:
         problem = bank.problem(name)
         needed = {m for part in problem.parts for m in required_packages(part, problem.solution)}
         spec = LaunchSpec(
-            sandbox=choose("auto").sandbox,
+            sandbox=choose_sandbox("auto").sandbox,
             loopback="loopback" in problem.needs,
             imports=("numpy", "torch") if "torch" in needed else (),
         )

@@ -15,7 +15,7 @@ from grader.errors import SetupError
 from grader.model import Limits, Outcome
 from grader.runtime.execute import execute
 from grader.runtime.kernels.pool import KernelPool
-from grader.runtime.sandbox import WANTED, Layer, Sandbox, ScratchFolder, choose, sandboxes
+from grader.runtime.sandbox import WANTED, Layer, Sandbox, ScratchFolder, choose_sandbox, sandboxes
 from grader.testing import check_sandbox
 from tests.helpers.notebooks import QUICK, a_job, a_notebook
 
@@ -74,7 +74,7 @@ def test_another_sandbox_plugs_in_by_a_wrapper_and_satisfies_the_contract(
         pytest.skip("no network namespace can be made here")
     monkeypatch.setitem(sandboxes._registered, "unshared", Unshared())
     check_sandbox("unshared")
-    described: Any = choose("unshared").describe()
+    described: Any = choose_sandbox("unshared").describe()
     assert "network" in described["layers"]
     assert "files" in described["missing"]
 
@@ -135,7 +135,7 @@ def test_a_memory_limit_names_itself_and_the_rest_runs(name: str) -> None:
 
 
 def test_auto_takes_the_sandbox_with_most_wanted_layers_and_says_which_are_missing() -> None:
-    chosen = choose("auto")
+    chosen = choose_sandbox("auto")
     counts = {n: sum(offers(sandboxes.find(n), layer) for layer in WANTED) for n in EVERY}
     assert counts[chosen.name] == max(counts.values())
     described: Any = chosen.describe()
@@ -144,20 +144,20 @@ def test_auto_takes_the_sandbox_with_most_wanted_layers_and_says_which_are_missi
 
 
 def test_required_refuses_with_the_names_of_what_is_missing() -> None:
-    described: Any = choose("auto").describe()
+    described: Any = choose_sandbox("auto").describe()
     missing = [layer for layer in WANTED if layer in described["missing"]]
     if not missing:
-        assert choose("required").name in EVERY
+        assert choose_sandbox("required").name in EVERY
         return
     with pytest.raises(SetupError) as caught:
-        choose("required")
+        choose_sandbox("required")
     assert all(layer in caught.value.what for layer in missing)
     assert caught.value.fix is not None
 
 
 def test_an_unknown_sandbox_is_met_with_the_nearest_name() -> None:
     with pytest.raises(SetupError, match="did you mean 'off'"):
-        choose("of")
+        choose_sandbox("of")
 
 
 def test_the_path_finds_the_interpreter_that_runs_the_kernel(sandbox: Sandbox) -> None:

@@ -138,6 +138,23 @@ def test_a_time_that_does_not_exist_is_an_error():
         parse_time("2026-03-08 02:30", NEW_YORK)
 
 
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("20261005", "is not a time"),
+        ("2026-W41-1", "is not a time"),
+        ("2026-10-05 10:00 24:00", "is not a time"),
+        ("2026-13-05", "is not a time"),
+        ("9999-12-31", "is too early or too late"),
+        ("9999-12-31 24:00", "is too early or too late"),
+        ("0001-01-01 00:00+14:00", "is too early or too late"),
+    ],
+)
+def test_a_time_in_another_form_is_an_error_instead_of_another_time(text: str, why: str) -> None:
+    with pytest.raises(TimeError, match=f"'{re.escape(text)}' {why}"):
+        parse_time(text, NEW_YORK)
+
+
 def test_midnight_is_written_as_the_end_or_as_the_start_of_a_day():
     end = parse_time("2026-10-05 24:00", NEW_YORK)
     assert end == datetime(2026, 10, 6, 4, 0, tzinfo=UTC)

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from grader.bank.folders import Bank
 from grader.bank.problem import problem_from
 from grader.bank.yaml12 import parse_yaml
-from grader.draw import choices_of, draw, draw_below, order, paper, points_of, seed_for
+from grader.draw import choices_of, draw, draw_below, draw_permutation, paper, points_of, seed_for
 from grader.errors import SpecError
 from grader.model import Parameter, Part, Problem, Slot, Student
 from grader.release.file import new_release
@@ -49,7 +49,7 @@ def test_every_choice_is_equally_likely() -> None:
 
 @given(st.binary(max_size=8), st.integers(0, 20))
 def test_an_order_is_a_permutation(seed: bytes, n: int) -> None:
-    assert sorted(order(seed, "x", n)) == list(range(n))
+    assert sorted(draw_permutation(seed, "x", n)) == list(range(n))
 
 
 def test_the_same_seed_draws_the_same_variant() -> None:

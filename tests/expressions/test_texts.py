@@ -14,7 +14,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from grader import units
-from grader.expressions import TextError, fill, text_names
+from grader.expressions import TextError, fill, free_names
 from grader.expressions.filters import FILTERS
 from grader.units.quantity import Value
 
@@ -236,11 +236,11 @@ def test_the_longest_loops_end_soon() -> None:
 
 def test_names_are_those_that_a_scope_must_bind() -> None:
     text = "{{ a * GB | round }} {% for i in range(n) %}{{ i + max(b, 2 * min) }}{% endfor %}"
-    assert text_names(text) == {"a", "n", "b"}
-    assert text_names("plain { text }") == frozenset()
-    assert text_names("{% if c == 1 %}{{ d }}{% else %}{{ e }}{% endif %}") == {"c", "d", "e"}
+    assert free_names(text) == {"a", "n", "b"}
+    assert free_names("plain { text }") == frozenset()
+    assert free_names("{% if c == 1 %}{{ d }}{% else %}{{ e }}{% endif %}") == {"c", "d", "e"}
     with pytest.raises(TextError):
-        text_names("{{ a")
+        free_names("{{ a")
 
 
 def test_a_name_in_a_branch_that_is_not_taken_must_exist_too() -> None:

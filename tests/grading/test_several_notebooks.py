@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import json
 import os
+from dataclasses import asdict
 from pathlib import Path
 
 import pytest
 
 from grader.bank.folders import Bank
 from grader.collect import CollectedSubmissions, collect
+from grader.gradebook import Gradebook
 from grader.grading.ownership import exam_fit, owner_check
+from grader.grading.sources import NOTICES, collect_warnings
 from grader.integrations.csv_totals import Csv
 from grader.integrations.exporting import class_results
 from grader.integrations.github.actions import annotations_of, summary_of
@@ -123,6 +126,26 @@ def test_a_newer_file_that_can_not_be_read_may_be_the_exam(
 
 def test_of_nothing_but_other_notebooks_the_newest_counts(release: Release, tmp_path: Path) -> None:
     assert graded(collected(release, tmp_path, first=HOMEWORK, second=HOMEWORK)) == "second"
+
+
+def test_a_warning_stays_with_its_file_whatever_the_names(
+    course: Path, release: Release, made: Notebooks, tmp_path: Path
+) -> None:
+    long = "x" * 170
+    (tmp_path / "in" / "ada").mkdir(parents=True)
+    for name, data in {
+        "ada.ipynb": b"not json",  # the end of the path of the next
+        "ada/ada.ipynb": made.of(release.students["ada"]),
+        f"bo_{long}.ipynb": b"not json",
+    }.items():
+        (tmp_path / "in" / name).write_bytes(data)
+        os.utime(tmp_path / "in" / name, (1_700_000_000 + len(name),) * 2)
+    found = collect(tmp_path / "in", release.students, None)
+    with Gradebook.open(tmp_path / "book", create=True) as book:
+        book.set_setting(NOTICES, [asdict(notice) for notice in found.notices])
+        warnings = collect_warnings(book, found.submissions)
+    good = next(s for s in found.submissions if s.path.endswith("/ada/ada.ipynb"))
+    assert (good.student, good.sha256) not in warnings
 
 
 def test_a_warning_about_another_students_notebook_reaches_every_export(

@@ -17,7 +17,7 @@ from grader.runtime.kernels import AskReply, KernelOptions
 from grader.runtime.kernels.channels import Channels
 from grader.runtime.kernels.client import CellClient
 from grader.runtime.kernels.session import KernelSession
-from grader.runtime.sandbox import ScratchFolder, choose
+from grader.runtime.sandbox import ScratchFolder, choose_sandbox
 from grader.runtime.worker.channel import Message, MessageReader, pack_message
 
 KEY = b"of this kernel"
@@ -96,7 +96,7 @@ def puppet(script: Script) -> Iterator[KernelSession]:
     async def start(_: KernelOptions) -> Puppet:
         return Puppet(script)
 
-    options = KernelOptions(limits=Limits(), sandbox=choose("off").sandbox)
+    options = KernelOptions(limits=Limits(), sandbox=choose_sandbox("off").sandbox)
     session = KernelSession(options, start)
     try:
         yield session

@@ -244,10 +244,10 @@ def test_what_is_our_fault_is_no_result(made: Path, checkout: Path) -> None:
 @pytest.mark.thorough
 def test_with_a_pack_and_its_key_the_hidden_tests_decide(made: Path, checkout: Path) -> None:
     from grader.errors import GraderError
-    from grader.runtime.sandbox import choose
+    from grader.runtime.sandbox import choose_sandbox
 
     try:
-        choose("required")
+        choose_sandbox("required")
     except GraderError as error:
         pytest.skip(f"the sandbox needs more than this machine offers: {error}")
     key = (made / "exam.key").read_text().strip()
@@ -482,10 +482,10 @@ def test_what_the_bundle_installs_opens_a_sealed_pack(
     """A wheel of this checkout in a new environment, by the bundle's own requirements."""
     from grader.errors import GraderError
     from grader.integrations.install import source_of
-    from grader.runtime.sandbox import choose
+    from grader.runtime.sandbox import choose_sandbox
 
     try:
-        choose("required")
+        choose_sandbox("required")
     except GraderError as error:
         pytest.skip(f"the sandbox needs more than this machine offers: {error}")
     pip = [sys.executable, "-m", "pip", "--quiet", "--disable-pip-version-check"]

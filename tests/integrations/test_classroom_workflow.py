@@ -165,10 +165,10 @@ def published(course: Path, folder: Path) -> tuple[Path, dict[str, Remote]]:
 
 
 def sandbox_here() -> bool:
-    from grader.runtime.sandbox import choose
+    from grader.runtime.sandbox import choose_sandbox
 
     try:
-        choose("required")
+        choose_sandbox("required")
     except Exception:
         return False
     return True

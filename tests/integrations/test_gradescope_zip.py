@@ -31,7 +31,7 @@ from grader.model.exported import Result
 from grader.model.result import Feedback, ShownPart, ShownProblem, Standing
 from grader.notebook import Cell, read, write
 from grader.release.file import load_release
-from grader.runtime.sandbox import choose as sandbox_of
+from grader.runtime.sandbox import choose_sandbox as sandbox_of
 from tests.helpers.classroom import SOURCE
 from tests.helpers.gradescope import CONTAINER, ROSTER, checked, command, metadata
 

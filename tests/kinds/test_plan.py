@@ -42,6 +42,14 @@ def test_the_best_plan_is_found_among_the_feasible_ones() -> None:
     assert key.score == pytest.approx(costs[best])
 
 
+def test_values_that_compare_equal_keep_their_types() -> None:
+    part = a_plan(
+        values={"one": 1, "sure": True, "total": "tp + one"}, require=(), cost="total", unit=""
+    )
+    scores = [outcome.score for _, outcome in iter_outcomes(part, a_draw())]
+    assert set(scores) == {2, 3, 5}
+
+
 @pytest.mark.parametrize("plan", brute_force())
 def test_points_fall_with_the_distance_from_the_best(plan: tuple[int, int, str]) -> None:
     costs = brute_force()

@@ -11,7 +11,7 @@ from grader.bank.folders import Bank
 from grader.cli import main
 from grader.grading.settings import Settings
 from grader.model import Limits
-from grader.runtime.sandbox import choose
+from grader.runtime.sandbox import choose_sandbox
 from tests.helpers.notebooks import run
 
 PROBLEM = """\
@@ -39,7 +39,7 @@ client = socket.create_connection(server.getsockname(), timeout=5)
 client.send(b"hello")
 q1_twice = len(server.accept()[0].recv(9)) + int(os.environ["MY_SETTING"])
 """
-WALLED = choose("auto").sandbox.plan()["view"] is not None
+WALLED = choose_sandbox("auto").sandbox.plan()["view"] is not None
 
 
 @pytest.fixture

@@ -150,6 +150,9 @@ def test_leaving_politely_costs_nothing() -> None:
         ("d['q'] = 1", []),
         ("# q = 1", []),
         ("print('# q'); q = 1", ["q"]),
+        ("f(\n    q=[1],\n)\nr = 2", ["r"]),
+        ("print('(')\nq = 1", ["q"]),
+        ("if a:\n    q = (\n        1\n    )\n    r = 2", ["q", "r"]),
     ],
 )
 def test_what_a_line_sets_is_seen_without_parsing_it(source: str, names: Sequence[str]) -> None:
@@ -520,11 +523,11 @@ def test_what_a_notebook_only_looks_for_is_seeded_when_it_is_imported(
 
 TIGHT = """\
 import ctypes, os, resource, sys
-from grader.runtime.sandbox import choose
+from grader.runtime.sandbox import choose_sandbox
 from tests.helpers.notebooks import QUICK
 if os.geteuid() == 0:
     ctypes.CDLL(None).prctl(24, 24, 0, 0, 0)  # from the next program on without CAP_SYS_RESOURCE
-most = choose(sys.argv[2]).sandbox.rlimits(QUICK)["RLIMIT_CPU"] + 2
+most = choose_sandbox(sys.argv[2]).sandbox.rlimits(QUICK)["RLIMIT_CPU"] + 2
 resource.setrlimit(resource.RLIMIT_CPU, (most, most))
 os.execv(sys.executable, [sys.executable, "-c", *sys.argv[1:]])
 """

@@ -16,7 +16,7 @@ if sys.platform != "linux":
 
 from grader.cli.doctor_report import examine
 from grader.errors import SetupError
-from grader.runtime.sandbox import choose, linux, probing
+from grader.runtime.sandbox import choose_sandbox, linux, probing
 from tests.helpers.commands import run as grader
 from tests.helpers.notebooks import run
 
@@ -92,14 +92,14 @@ def test_an_attempt_reports_whatever_it_raises_and_runs_nothing_else(
 def test_a_survey_that_takes_too_long_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(probing, "SECONDS", 0.001)
     with pytest.raises(SetupError, match=r"timed out after 0\.001 seconds"):
-        choose("auto")
+        choose_sandbox("auto")
 
 
 @pytest.mark.usefixtures("broken")
 def test_student_code_does_not_run_without_a_wall_when_nobody_could_look_for_one() -> None:
     for mode in ("auto", "required", "required:files"):
         with pytest.raises(SetupError, match=r"could not be tested: exit status 1, .*nothing"):
-            choose(mode)
+            choose_sandbox(mode)
     with pytest.raises(SetupError) as caught:
         run("q1_a = 1", asks="q1_a")
     assert caught.value.where

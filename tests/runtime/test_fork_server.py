@@ -14,7 +14,7 @@ if sys.platform != "linux":
 
 from grader.model import Outcome
 from grader.runtime.kernels.pool import KernelPool
-from grader.runtime.sandbox import choose
+from grader.runtime.sandbox import choose_sandbox
 from tests.helpers.notebooks import run
 
 BOTH = pytest.mark.parametrize("sandbox", ["auto", "off"])
@@ -34,7 +34,7 @@ runpy.run_module("grader.runtime.worker.fork_server", run_name="__main__", alter
 
 @pytest.mark.thorough
 @pytest.mark.skipif(
-    "processes" not in choose("auto").describe()["layers"],  # type: ignore[operator]
+    "processes" not in choose_sandbox("auto").describe()["layers"],  # type: ignore[operator]
     reason="a kernel is the parent's own child only in a pid namespace",
 )
 def test_a_parent_with_children_without_end_serves_its_kernels_at_once(
@@ -43,7 +43,7 @@ def test_a_parent_with_children_without_end_serves_its_kernels_at_once(
     def wrapped(_: object, command: list[str], __: object) -> list[str]:
         return [*command[:2], "-c", WITHOUT_END, *command[4:]]
 
-    monkeypatch.setattr(type(choose("auto").sandbox), "wrap", wrapped)
+    monkeypatch.setattr(type(choose_sandbox("auto").sandbox), "wrap", wrapped)
     assert run("q1_a = 1", asks="q1_a").outcome is Outcome.FINISHED
     (parent,) = own_nursery.servers
     mark = Path(parent._home.root) / "parent" / "endless"

@@ -22,12 +22,12 @@ if sys.platform != "linux":
 
 from grader.model import Evidence, Limits, Outcome
 from grader.runtime.kernels.pool import KernelPool
-from grader.runtime.sandbox import choose
+from grader.runtime.sandbox import choose_sandbox
 from tests.helpers.kernels import LONG, Mark, until, with_children
 from tests.helpers.notebooks import run
 
 ROOT = Path(__file__).parents[2]
-LAYERS = set(choose("auto").describe()["layers"])  # type: ignore[call-overload]
+LAYERS = set(choose_sandbox("auto").describe()["layers"])  # type: ignore[call-overload]
 BOTH = pytest.mark.parametrize("sandbox", ["auto", "off"])
 
 

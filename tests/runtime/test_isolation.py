@@ -28,7 +28,7 @@ if sys.platform != "linux":
 from grader.errors import SetupError
 from grader.model import Evidence, Limits, Outcome
 from grader.runtime.kernels.pool import KernelPool
-from grader.runtime.sandbox import WANTED, choose, linux, sandboxes
+from grader.runtime.sandbox import WANTED, choose_sandbox, linux, sandboxes
 from tests.helpers.isolation import (
     LAYERS,
     NAMESPACES,
@@ -992,29 +992,31 @@ def test_layers_that_are_insisted_on_are_named_after_a_colon(
     pretended(*NAMESPACES, "filter")
     lacking = {"network", "system-calls"} - present()
     assert "system-calls" in lacking
-    chosen = choose("required:files, processes") if {"files", "processes"} <= present() else None
+    chosen = (
+        choose_sandbox("required:files, processes") if {"files", "processes"} <= present() else None
+    )
     if chosen is not None:
         assert (chosen.name, chosen.mode) == ("wall", "required:files, processes")
     with pytest.raises(SetupError) as caught:
-        choose("required:files,system-calls")
+        choose_sandbox("required:files,system-calls")
     assert "missing: " in caught.value.what
     assert "system-calls (" in caught.value.what
     assert "network (" not in caught.value.what
     assert caught.value.fix is not None
     with pytest.raises(SetupError, match="system-calls"):
-        choose("required")
+        choose_sandbox("required")
 
 
 def test_what_is_no_layer_is_met_with_their_names() -> None:
     with pytest.raises(SetupError) as caught:
-        choose("required:files,firewall")
+        choose_sandbox("required:files,firewall")
     assert caught.value.what == "'firewall' is not a sandbox layer"
     assert all(name in str(caught.value.fix) for name in WANTED)
 
 
 def test_auto_takes_no_list() -> None:
     with pytest.raises(SetupError, match="auto:files"):
-        choose("auto:files")
+        choose_sandbox("auto:files")
 
 
 def test_a_job_with_less_than_is_required_is_not_run(pretended: Callable[..., None]) -> None:
@@ -1025,10 +1027,10 @@ def test_a_job_with_less_than_is_required_is_not_run(pretended: Callable[..., No
 
 def test_less_than_all_is_said_and_nothing_is_said_of_all(pretended: Callable[..., None]) -> None:
     if set(WANTED) <= present():
-        assert choose("auto").warning is None
+        assert choose_sandbox("auto").warning is None
     pretended("filter", *NAMESPACES)
-    assert "system-calls" in str(choose("wall").warning)
-    assert "without isolation" in str(choose("off").warning)
+    assert "system-calls" in str(choose_sandbox("wall").warning)
+    assert "without isolation" in str(choose_sandbox("off").warning)
 
 
 @pytest.mark.thorough

@@ -28,7 +28,7 @@ from grader.runtime.kernels.base import KernelOptions, LaunchSpec
 from grader.runtime.kernels.forked import ForkedKernel
 from grader.runtime.kernels.pool import KernelPool
 from grader.runtime.kernels.session import KernelSession
-from grader.runtime.sandbox import choose, sandboxes
+from grader.runtime.sandbox import choose_sandbox, sandboxes
 from tests.helpers.kernels import until, with_children
 from tests.helpers.notebooks import QUICK, a_job, a_notebook, run
 
@@ -57,7 +57,7 @@ def gone(pids: set[int]) -> bool:
 
 def session(**changes: Any) -> KernelSession:
     """A kernel that has been taken and is in use."""
-    options = {"limits": QUICK, "sandbox": choose("auto").sandbox, "more_follow": True}
+    options = {"limits": QUICK, "sandbox": choose_sandbox("auto").sandbox, "more_follow": True}
     return KernelSession(KernelOptions(**{**options, **changes}), warm.start)
 
 
@@ -144,7 +144,7 @@ def test_a_kernel_that_died_while_it_waited_is_not_given_to_anybody(
 
 def is_kernel(pid: int) -> bool:
     """Whether it is number 2 where a guard is number 1."""
-    if "processes" not in choose("auto").describe()["layers"]:  # type: ignore[operator]
+    if "processes" not in choose_sandbox("auto").describe()["layers"]:  # type: ignore[operator]
         pytest.skip("processes have no numbers of their own here")
     status = Path(f"/proc/{pid}/status").read_text()
     mine = Path("/proc/self/status").read_text()
@@ -211,7 +211,7 @@ def test_an_interpreter_that_is_gone_is_our_fault(
 def test_closing_ends_parents_kernels_and_those_in_use(
     sandbox: str, own_nursery: KernelPool, short: Path
 ) -> None:
-    one = session(sandbox=choose(sandbox).sandbox)
+    one = session(sandbox=choose_sandbox(sandbox).sandbox)
     every = set().union(*(below(pid) for pid in parents(own_nursery)))
     assert len(every) >= 3
     one.close()
@@ -314,7 +314,7 @@ runpy.run_module("grader.runtime.worker.fork_server", run_name="__main__", alter
     def wrapped(_: object, command: list[str], __: object) -> list[str]:
         return [*command[:2], "-c", without, *command[4:]]
 
-    monkeypatch.setattr(type(choose("auto").sandbox), "wrap", wrapped)
+    monkeypatch.setattr(type(choose_sandbox("auto").sandbox), "wrap", wrapped)
     assert run("q1_a = 1", asks="q1_a").outcome is Outcome.FINISHED
     (parent,) = own_nursery.servers
     mark = parent._home.root / "parent" / "full"
@@ -451,7 +451,7 @@ def test_limits_of_one_notebook_are_not_those_of_the_next(own_nursery: KernelPoo
         source = "import os\nabout = os.statvfs('.')\nq1_a = about.f_blocks * about.f_frsize"
         evidence = run(source, asks="q1_a", limits=limits)
         sizes.append(int(str(evidence.answers["q1_a"].raw["v"])))
-    if "bounded" not in str(choose("auto").sandbox.layers()):
+    if "bounded" not in str(choose_sandbox("auto").sandbox.layers()):
         pytest.skip("files are not bounded here")
     assert sizes[0] < 100_010_000 < sizes[1] < 200_010_000
 
@@ -491,5 +491,5 @@ def test_a_parent_that_was_started_early_for_nobody_ends(
 
 def an_early_spec() -> LaunchSpec:
     """What is known of a run before its notebooks are read."""
-    sandbox = choose("auto").sandbox
+    sandbox = choose_sandbox("auto").sandbox
     return LaunchSpec(sandbox=sandbox)

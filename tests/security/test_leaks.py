@@ -175,11 +175,12 @@ def test_a_text_of_blanks_takes_no_time(course: Course, tmp_path: Path) -> None:
     assert time.process_time() - start < 20
 
 
-@pytest.mark.parametrize("names", [b"gitdir: a\0b", b"\xff\xfe", b"gitdir: work"])
+@pytest.mark.parametrize("names", [b"gitdir: a\0b", b"\xff\xfe", b"gitdir: work", b"gitdir: a"])
 def test_a_file_that_names_no_repository(course: Course, tmp_path: Path, names: bytes) -> None:
     write(tmp_path, "folder/work/commondir", b"\xff\0..\n")
     write(tmp_path, "folder/.git", names)
     write(tmp_path, "folder/notes.txt", said(course))
+    (tmp_path / "folder" / "a").symlink_to("a")  # a loop
     found = course.found(tmp_path / "folder")
     assert [f.path for f in found.findings] == ["notes.txt"]
 

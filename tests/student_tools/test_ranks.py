@@ -28,12 +28,12 @@ from grader.kinds.student_tools.ranks import (  # noqa: E402
     run_ranks,
 )
 from grader.model import Call, CallPlan, Limits, Outcome  # noqa: E402
-from grader.runtime.sandbox import choose  # noqa: E402
+from grader.runtime.sandbox import choose_sandbox  # noqa: E402
 from tests.helpers.notebooks import run  # noqa: E402
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="looks at /proc")
 
-WALLED = choose("auto").sandbox.plan()["view"] is not None
+WALLED = choose_sandbox("auto").sandbox.plan()["view"] is not None
 
 
 def gone(pid: int) -> bool:

@@ -190,8 +190,10 @@ def test_dimensions_are_described_in_words() -> None:
 def test_to_the_right_of_a_plain_number_a_quantity_is_refused_by_name() -> None:
     with pytest.raises(DimensionError, match="can't subtract a size and a plain number"):
         8 - bits(8)
-    with pytest.raises(DimensionError, match="can't floor-divide a size by a plain number"):
+    with pytest.raises(DimensionError, match="can't floor-divide a plain number by a size"):
         8 // bits(8)
+    with pytest.raises(DimensionError, match="can't divide a size by a plain number"):
+        bits(8) % 8
     with pytest.raises(DimensionError, match="an exponent must be a plain number"):
         2 ** bits(8)
     with pytest.raises(TypeError):

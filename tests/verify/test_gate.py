@@ -250,6 +250,37 @@ def test_workers_find_what_one_process_finds(tmp_path: Path) -> None:
     assert not alone[0].holds
 
 
+@pytest.mark.parametrize("concepts", ["{mem-99: [share]}", "[mem-01, mem-99]"])
+def test_a_concept_that_the_inventory_lacks_is_found_even_after_an_edit(
+    concepts: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    bank = a_bank(tmp_path / "bank", SPEC.replace("concepts: []", f"concepts: {concepts}"))
+    inventory = bank / "problems" / "concepts.yaml"
+    lines = "mem-01: {family: memory-math}\nmem-99: {family: memory-math}\n"
+    inventory.write_text(lines, encoding="utf-8")
+    assert verify([bank], ["sample"], seeds=30, jobs=1, cached=True)[0].holds
+
+    inventory.write_text("mem-01: {family: memory-math}\n", encoding="utf-8")
+    (result,) = verify([bank], ["sample"], seeds=30, jobs=1, cached=True)
+    assert result.is_cached
+    (finding,) = result.findings
+    assert (finding.check, finding.fix) == ("concepts", "did you mean 'mem-01'?")
+    assert "the concept 'mem-99' is not in problems/concepts.yaml" in str(finding)
+    assert "sample.yaml:" in str(finding)
+
+    inventory.unlink()
+    assert verify([bank], ["sample"], seeds=30, jobs=1, cached=True)[0].holds
+
+
+def test_a_concept_inventory_that_cannot_be_read_is_a_result_of_its_own(tmp_path: Path) -> None:
+    bank = a_bank(tmp_path)
+    (bank / "problems" / "concepts.yaml").write_text("mem-01: {topic: x}\n", encoding="utf-8")
+    broken, result = verify([bank], seeds=30, jobs=1)
+    assert "has no family" in broken.errors[0]
+    assert result.holds
+
+
 def test_a_finding_of_all_seeds_is_reported_once_with_its_count(tmp_path: Path) -> None:
     spec = SPEC.replace("answer: weights / gpus", "answer: weights / gpus / s")
     result = gate(tmp_path, spec)

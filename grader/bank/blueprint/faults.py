@@ -96,7 +96,7 @@ class UnfilledBlueprint:
         largest = 0.0
         for number in range(_ORDERS):
             concepts, points = self.start.concepts, 0.0
-            for index in dice.order(self.seed, f"supply/{number}", len(longest)):
+            for index in dice.draw_permutation(self.seed, f"supply/{number}", len(longest)):
                 if not longest[index].concepts & concepts:
                     concepts |= longest[index].concepts
                     points += longest[index].points

@@ -71,7 +71,7 @@ def widen(
     used = {group.problem for group in paper}
     names = sorted(set(groups) - used)
     asked = {(group.family, group.level) for group in paper}
-    for index in dice.order(seed, "widen", len(names)):
+    for index in dice.draw_permutation(seed, "widen", len(names)):
         longest = groups[names[index]][0]
         if (longest.family, longest.level) not in asked:
             continue

@@ -29,7 +29,7 @@ def iter_papers(
     mean_points = bounds.points / bounds.questions if bounds.questions else None
     choices = {name: _order_choices(groups[name], mean_points) for name in names}
     for attempt in range(_ATTEMPTS):
-        order = dice.order(seed, f"attempt/{attempt}", len(names))
+        order = dice.draw_permutation(seed, f"attempt/{attempt}", len(names))
         paper = _Attempt([choices[names[i]] for i in order], bounds).extend(start, 0)
         if paper is not None:
             yield paper

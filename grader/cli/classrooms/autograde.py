@@ -103,11 +103,11 @@ def _grade_with_pack(
     """Returns the student's result. Raises SetupError if *notebook* is not a notebook."""
     from grader.grading.settings import Settings
     from grader.integrations.github.autograding import grade_submission
-    from grader.runtime.sandbox import choose
+    from grader.runtime.sandbox import choose_sandbox
 
     if sandbox == "auto":
         sandbox = "required"  # the key is on this machine
-    choose(sandbox)
+    choose_sandbox(sandbox)
     graded = grade_submission(notebook, student, pack, Settings(limits=limits, sandbox=sandbox))
     if graded is None:
         raise SetupError("this is not a notebook", where=str(notebook), fix="pass its path")

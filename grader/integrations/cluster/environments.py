@@ -14,7 +14,7 @@ from grader.errors import GraderError, SetupError
 from grader.model import packages
 from grader.runtime.executors import WorkerNeeds
 from grader.runtime.machine.hardware import has_cuda
-from grader.runtime.sandbox import choose
+from grader.runtime.sandbox import choose_sandbox
 
 GPU, QUIET = "GPU", "QUIET"
 """Names of Dask resources: a GPU, and a machine on which nothing else runs."""
@@ -75,9 +75,12 @@ def describe_worker(sandbox: str, dask_worker: Any = None) -> dict[str, Any]:
     """Returns what the worker that runs this, *dask_worker*, offers, as fields of `Worker`."""
     try:
         error = ""
-        layers = choose(sandbox).sandbox.layers()
+        layers = choose_sandbox(sandbox).sandbox.layers()
     except GraderError as problem:
-        error, layers = f"{problem.what} (--sandbox {sandbox})", choose("auto").sandbox.layers()
+        error, layers = (
+            f"{problem.what} (--sandbox {sandbox})",
+            choose_sandbox("auto").sandbox.layers(),
+        )
     return {
         "host": platform.node(),
         "versions": dict(describe_environment()),

@@ -37,7 +37,7 @@ from grader.model.exported import Result
 from grader.model.result import ShownPart
 from grader.notebook.self_description import read_owner
 from grader.release.file import load_release
-from grader.runtime.sandbox import choose
+from grader.runtime.sandbox import choose_sandbox
 from grader.text.escape import to_one_line
 from grader.text.words import count_of, points
 
@@ -243,7 +243,7 @@ def has_loopback(sandbox: str) -> bool:
 
     Without a network of its own it can't, because it would be the whole container's.
     """
-    plan = choose(sandbox).sandbox.plan(loopback=True)
+    plan = choose_sandbox(sandbox).sandbox.plan(loopback=True)
     return plan["loopback"] or plan["filter"] is None
 
 

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from grader.bank.folders import Bank
-from grader.draw import DrawError, draw, order, points_of, seed_for
+from grader.draw import DrawError, draw, draw_permutation, points_of, seed_for
 from grader.errors import SpecError
 from grader.figures import prompt_figures
 from grader.integrations.base import QuizExporter, option
@@ -82,7 +82,7 @@ def _split_pool(slot: Slot, key: bytes) -> list[tuple[str, ...]]:
     if slot.problem:
         return [(slot.problem,)]
     seed = seed_for(key, "quiz", "pool/" + "/".join(slot.pool))
-    shuffled = order(seed, "pool", len(slot.pool))
+    shuffled = draw_permutation(seed, "pool", len(slot.pool))
     groups = [sorted(shuffled[start :: slot.choose]) for start in range(slot.choose)]
     return [tuple(slot.pool[i] for i in group) for group in sorted(groups)]
 

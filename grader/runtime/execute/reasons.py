@@ -75,17 +75,22 @@ def iter_targets(source: str) -> Iterator[tuple[str, bool]]:
     This does not use `ast`, because submitted code may not be Python, may contain magic commands,
     and can make the parser warn. The time for a line is linear in its length.
     """
+    depth = 0  # of brackets that are open where a line begins
     for line in source[:_LOOKED_AT].splitlines():
         bare, _, _ = line.partition("#")
         if "'" in bare or '"' in bare:  # the # may be in a string
             bare = line
         inside = bare[:1].isspace()
+        if bare[:1] not in ("", " ", "\t", ")", "]", "}"):
+            depth = 0  # a bracket that is still open was in a string
+        is_continued = depth > 0
+        depth = max(0, depth + sum(map(bare.count, "([{")) - sum(map(bare.count, ")]}")))
         for statement in _MAGIC.sub("", bare).split(";"):
             yield from ((name, inside) for name in _NAMED.findall(statement))
             yield from ((name, inside) for name in _WALRUS.findall(statement))
             for part in _ASSIGNS.split(statement)[:-1]:
                 # In an unclosed parenthesis it is a keyword argument of a call.
-                if part.count("(") == part.count(")"):
+                if not is_continued and part.count("(") == part.count(")"):
                     yield from _iter_targets_in(part, inside)
 
 

@@ -27,7 +27,7 @@ from grader.runtime.execute.run import DIED_TOO_OFTEN, WHOLE, NotebookRun
 from grader.runtime.kernels import USUAL, KernelOptions, LostError, NotStartedError, kernels
 from grader.runtime.kernels.base import Start, open_session
 from grader.runtime.machine import from_json
-from grader.runtime.sandbox import THREADS, SandboxChoice, choose
+from grader.runtime.sandbox import THREADS, SandboxChoice, choose_sandbox
 
 PROCESSES_WITH_RANKS = 64
 """Limit on processes and threads for a notebook with a loopback: eight gloo ranks take 40."""
@@ -63,7 +63,7 @@ def execute(
     if job.loopback:
         processes = max(job.limits.processes, PROCESSES_WITH_RANKS)
         job = replace(job, limits=replace(job.limits, processes=processes))
-    chosen = choose(job.sandbox)
+    chosen = choose_sandbox(job.sandbox)
     options = KernelOptions(
         limits=job.limits,
         sandbox=chosen.sandbox,

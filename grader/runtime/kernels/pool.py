@@ -152,20 +152,21 @@ class KernelPool:
         """Returns a server that can serve *spec*; None if none lives. Retires dead ones."""
         with self._lock:
             fitting = [server for server in self.servers if server.spec.can_serve(spec)]
-            for server in fitting:
-                server.last_use = time.monotonic()
+            living = next((server for server in fitting if server.is_alive), None)
+            if living is not None:  # the others may become idle
+                living.last_use = time.monotonic()
         for server in fitting:
-            if server.is_alive:
-                return server
-            self._retire(server)
-        return None
+            if not server.is_alive:
+                self._retire(server)
+        return living
 
     def _retire_idle_later(self) -> None:
         """Starts the timer for the next search for idle fork servers, unless it runs."""
-        if self._timer is None:
-            self._timer = threading.Timer(IDLE_SECONDS / 2, self._retire_idle)
-            self._timer.daemon = True
-            self._timer.start()
+        with self._lock:
+            if self._timer is None:
+                self._timer = threading.Timer(IDLE_SECONDS / 2, self._retire_idle)
+                self._timer.daemon = True
+                self._timer.start()
 
     def _retire_idle(self) -> None:
         """Ends the fork servers without kernels that nobody has used for a while."""

@@ -7,7 +7,7 @@ from grader.runtime.sandbox.base import (
     Sandbox,
     SandboxChoice,
     ScratchFolder,
-    choose,
+    choose_sandbox,
     sandboxes,
 )
 from grader.runtime.sandbox.cgroups import ControlGroup

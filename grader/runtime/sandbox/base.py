@@ -227,7 +227,7 @@ class SandboxChoice:
         }
 
 
-def choose(mode: str) -> SandboxChoice:
+def choose_sandbox(mode: str) -> SandboxChoice:
     """Returns the sandbox for *mode*: `off`, `auto` (the strongest), `required`, or a name.
 
     `required` insists on every layer in WANTED, `required:files,network` on those two. Raises

@@ -87,7 +87,8 @@ class FolderScan:
         """Returns whether *data*, of a `.git` file in *here*, names a repository in the folder,
         such as that of a submodule."""
         name = os.fsdecode(data[:4096]).removeprefix("gitdir:").strip().replace("\0", "")
-        return (here / name).resolve().is_relative_to(self._folder.resolve())
+        target = os.path.realpath(here / name)  # unlike `resolve`, never raises for a loop of links
+        return Path(target).is_relative_to(self._folder.resolve())
 
     def _skip(self, path: Path, error: OSError) -> None:
         self._budget.skip(self._relative_name(path), (error.strerror or "it can't be read").lower())

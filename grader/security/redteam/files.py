@@ -87,9 +87,24 @@ def read_attack(path: Path) -> Attack:
     tree = ast.parse(head)
     tries, _, fields = (ast.get_docstring(tree) or "").partition("\n\n")
     pairs = (line.partition(":") for line in filter(None, fields.splitlines()))
-    header = {name.replace(" ", "_"): _FIELDS[name](value.strip()) for name, _, value in pairs}
+    header: dict[str, Any] = {}
+    for name, _, value in pairs:
+        if name not in _FIELDS:
+            known = f"the fields are: {', '.join(_FIELDS)}"
+            raise SetupError(
+                f"an attack has no field '{name}'",
+                where=str(path),
+                fix=suggest(name, _FIELDS, known),
+            )
+        header[name.replace(" ", "_")] = _FIELDS[name](value.strip())
     cells = list(zip(rest[::2], rest[1::2], strict=True))
-    functions = (node.name for node in tree.body if isinstance(node, ast.FunctionDef))
+    functions = [node.name for node in tree.body if isinstance(node, ast.FunctionDef)]
+    if "earns" not in header or not (cells or {*FORMS}.intersection(functions)):
+        raise SetupError(
+            "the attack has no field 'earns', or neither cells nor a function that makes a file",
+            where=str(path),
+            fix="see tests/hostile/README.md",
+        )
     return Attack(
         path=path,
         tries=" ".join(tries.split()),

@@ -14,7 +14,7 @@ from pathlib import Path
 from grader.bank.folders import Bank
 from grader.bank.index import own_bank
 from grader.errors import SetupError
-from grader.runtime.sandbox import choose
+from grader.runtime.sandbox import choose_sandbox
 from grader.security.redteam import watch
 from grader.security.redteam.batch import AttackSettings, GradedBatch, grade_course
 from grader.security.redteam.course import (
@@ -63,7 +63,7 @@ def run_attacks(terms: AttackSettings, attacks: Path | None = None) -> Report:
     began = time.monotonic()
     selected = read_attacks(attacks or attacks_folder(), terms.selection)
     wanted = tuple(a for a in selected if terms.slow or not a.slow)
-    described = choose(terms.sandbox).describe()
+    described = choose_sandbox(terms.sandbox).describe()
     layers, missing = (tuple(map(str, described[k])) for k in ("layers", "missing"))  # type: ignore[call-overload]
     packages = [p for a in wanted for p in a.needs if find_spec(p) is not None]
     runnable = runnable_attacks(wanted, layers, packages)

@@ -8,6 +8,7 @@ from grader.errors import SetupError
 from grader.gradebook import Gradebook
 from grader.grading.manual import criteria_of
 from grader.model.desk import AnswerToDecide, Choice, Decision, IndependentMark, PartAnswer, PartId
+from grader.text.words import count_points
 from grader.web.desk.calls import DeskCall
 from grader.web.desk.forms import Form, PageState, choice_of, item_of
 from grader.web.desk.groups import answer_key
@@ -63,7 +64,7 @@ def grade_group(call: DeskCall) -> GradedGroup:
         by=call.person.id,
         tolerance=shares.plan.tolerance if shares else 0.0,
         final=instructor and bool(form.text("final")),
-        settles=instructor,
+        may_settle=instructor,
     )
     changed_students = frozenset(
         answer.student for answer, page_state in shown_answers if page_state.state != answer.state
@@ -115,7 +116,7 @@ def change_mark(call: DeskCall) -> MarkChangeResult:
         conflicts = book.decisions.decide(to_decide, choice, by=call.person.id).conflicts
         if conflicts:
             other = conflicts[0]
-            conflict = f"Meanwhile, {other.by} changed this mark to {other.points:g} points."
+            conflict = f"Meanwhile, {other.by} changed this mark to {count_points(other.points)}."
     return MarkChangeResult(student=id_, name=answer.name, choice=choice, conflict=conflict)
 
 

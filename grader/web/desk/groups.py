@@ -43,12 +43,12 @@ class AnswerGroup:
         """Who gave the independent marks that the reader may see."""
         return frozenset(mark.by for mark in (self.marks[0] if self.marks else ()))
 
-    def waits_for(self, person: str, *, settles: bool) -> bool:
-        """Returns whether *person* should grade the group now. *settles* says whether that person
-        may decide what two others have graded differently."""
+    def waits_for(self, person: str, *, may_settle: bool) -> bool:
+        """Returns whether *person* should grade the group now. *may_settle* says whether that
+        person may decide what two others have graded differently."""
         if self.is_settled:
             return False
-        return person not in self.people or (settles and len(self.people) > 1)
+        return person not in self.people or (may_settle and len(self.people) > 1)
 
 
 def normalize(text: str) -> str:

@@ -51,9 +51,9 @@ class PartPage:
     """How many other answers wait for the reader."""
     by_share: bool
     """Whether the page goes through the reader's share alone."""
-    double: bool
+    is_double_graded: bool
     """Whether two people grade the current group independently."""
-    settles: bool
+    may_settle: bool
     """Whether the reader may decide what two others graded."""
     entry: Choice | None
     statistics: PartLine | None
@@ -70,21 +70,23 @@ class PartPage:
         return self.current.marks[0] if self.current.marks else ()
 
     @property
-    def theirs(self) -> tuple[Decision | IndependentMark, ...]:
-        """What people gave for the current group so far, each of them once."""
+    def given_marks(self) -> tuple[Decision | IndependentMark, ...]:
+        """The distinct marks and decisions that people have given the current group."""
         every: list[Decision | IndependentMark] = []
         every += [mark for mine in self.current.marks for mark in mine]
         every += [decision for decision in self.current.decisions if decision is not None]
         return tuple({(one.by, one.points, one.choice): one for one in every}.values())
 
     @property
-    def differs(self) -> bool:
+    def has_disagreement(self) -> bool:
         """Whether two people graded the current group, and nobody has decided yet."""
         return len(self.current.people) > 1 and not self.current.is_settled
 
     def may_decide(self, person: Person) -> bool:
         """Returns whether *person* may grade the current group."""
-        return len(self.current.people) < 2 or person.id not in self.current.people or self.settles
+        return (
+            len(self.current.people) < 2 or person.id not in self.current.people or self.may_settle
+        )
 
 
 def part_page(
@@ -109,10 +111,10 @@ def part_page(
         shown_answers.sort(key=lambda one: names.address(one.student))
     if not shown_answers:
         raise SetupError(f"no student has an answer to '{part}' here", fix="go back to the queue")
-    shares, settles = call.desk.shares(book), person.may(Capability.SETTLE)
+    shares, may_settle = call.desk.shares(book), person.may(Capability.SETTLE)
     groups = _groups_of(book, part, shown_answers, person)
     owners = tuple(_owners_of(shares, part, group, names) for group in groups)
-    waits = [group.waits_for(person.id, settles=settles) for group in groups]
+    waits = [group.waits_for(person.id, may_settle=may_settle) for group in groups]
     mine = [person.id in owner for owner in owners]
     by_share = any(mine) and not everything
     if index is None:
@@ -124,7 +126,8 @@ def part_page(
         index, current = _unsaved_group(groups, unsaved)
     first = current.answers[0]
     question = answer_to_read(book, first.student, first.name)
-    sizes = [len(one.answers) if waits[at] else 0 for at, one in enumerate(groups)]
+    sizes = [len(g.answers) if wait else 0 for g, wait in zip(groups, waits, strict=True)]
+    mine_left = sum(size for size, is_mine in zip(sizes, mine, strict=True) if is_mine)
     return PartPage(
         part=part,
         kind=first.kind,
@@ -137,11 +140,11 @@ def part_page(
         index=index,
         current=current,
         owners=owners if shares and shares.are_divided else (),
-        mine_left=sum(size for at, size in enumerate(sizes) if mine[at]),
-        others_left=sum(size for at, size in enumerate(sizes) if not mine[at]),
+        mine_left=mine_left,
+        others_left=sum(sizes) - mine_left,
         by_share=by_share,
-        double=is_double(shares, part, first),
-        settles=settles,
+        is_double_graded=is_double(shares, part, first),
+        may_settle=may_settle,
         entry=entry or _initial_choice(current),
         statistics=summarize_part(call.desk.rows(book, names), part.problem, part.part),
     )

@@ -20,7 +20,7 @@ from starlette.responses import HTMLResponse, Response
 from starlette.routing import Route
 
 from grader.errors import GraderError, SetupError
-from grader.runtime.sandbox import choose
+from grader.runtime.sandbox import choose_sandbox
 from grader.web.practice.selection import Selection
 from grader.web.practice.session import Practice
 from grader.web.practice.spacing import LEVELS
@@ -156,14 +156,14 @@ class PracticeApp:
             levels=LEVELS,
             topics=topics,
             sets=bank.listed_sets,
-            sandbox=choose(self._practice.sandbox).warning,
+            sandbox=choose_sandbox(self._practice.sandbox).warning,
         )
 
     def _show_question(self, _fields: FormFields, token: str) -> Response:
         """Shows the current question, or returns to the choice if there is none."""
         if self._practice.question is None:
             return redirect("/")
-        warning = choose(self._practice.sandbox).warning
+        warning = choose_sandbox(self._practice.sandbox).warning
         views = tuple(part_views(self._practice))
         return self._render_page("question", token, parts=views, sandbox=warning)
 

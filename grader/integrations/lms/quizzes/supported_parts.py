@@ -10,12 +10,12 @@ from grader.errors import SetupError
 from grader.model.grouping import group_by_key
 from grader.model.item import Item
 from grader.model.quiz import Pool, Quiz, QuizPart, QuizQuestion
-from grader.text.words import count_of, join_names, points
+from grader.text.words import count_of, count_points, join_names, points
 
 # Maps an item and its points to the reason why it can't be asked; None if it can.
 Unfit = Callable[[Item, float], str | None]
 
-_REASONS = 4
+_MOST_REASONS = 4
 _USES_KEY = "graded with the correct earlier answers, not with the student's"
 
 
@@ -41,8 +41,9 @@ def fit_quiz(quiz: Quiz, system: str, unfit: Unfit, *, leave_out: bool) -> Quiz:
     if not leave_out:
         unasked = (part for parts in lost for part in parts.values())
         reasons = group_by_key((part.why, f"{part.label} ({part.points:g})") for part in unasked)
-        shown = [f"{join_names(labels)}: {why}" for why, labels in reasons.items()][:_REASONS]
-        more = [f"and {len(reasons) - _REASONS} more reasons"] if len(reasons) > _REASONS else []
+        shown = [f"{join_names(labels)}: {why}" for why, labels in reasons.items()][:_MOST_REASONS]
+        omitted = len(reasons) - _MOST_REASONS
+        more = [f"and {count_of(omitted, 'more reason')}"] if omitted > 0 else []
         raise SetupError(
             f"{system} can't ask {count_of(count, 'part')} of '{quiz.id}' (points in parentheses): "
             + "; ".join([*shown, *more]),
@@ -102,7 +103,7 @@ def _drop_parts(pool: Pool, lost: _LostParts) -> tuple[Pool, list[str]]:
         for asked in pool.questions
     )
     remaining = replace(pool, questions=tuple(asked for asked in questions if asked.fields))
-    notes = [f"left out {p.label} ({p.points:g} points): {p.why}" for p in lost.values()]
+    notes = [f"left out {p.label} ({count_points(p.points)}): {p.why}" for p in lost.values()]
     remaining, more = even_points(remaining)
     return remaining, [*notes, *more]
 
