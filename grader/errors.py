@@ -81,7 +81,7 @@ def _rebuild(
 
 
 class SpecError(GraderError):
-    """An error for the author of a problem, a set or a roster."""
+    """An error for the author of a problem, a set, or a roster."""
 
     @property
     def errors(self) -> tuple[SpecError, ...]:

@@ -162,7 +162,7 @@ class _Class:
 
 
 def find_shared_answers(out: Path) -> SharedAnswers:
-    """Returns the groups for the results in *out*.
+    """Returns the groups of students in *out* whose answers fit another student's numbers.
 
     Raises SetupError if the course doesn't turn this on, or if there is no release.
     """

@@ -35,7 +35,10 @@ def load_exam(path: Path, known: Collection[str], searched: str = "") -> tuple[E
 
 
 def exam_from(source: Located, known: Collection[str], searched: str = "") -> ExamSet:
-    """Returns the set that *source* describes, as in `load_exam`; raises SpecErrors."""
+    """Returns the set that *source* describes. Raises SpecErrors.
+
+    *known* are the ids of the bank's problems; *searched* names the bank in errors.
+    """
     shaped = shape(ExamSet, source.data, source, ())
     exam, errors = shaped.record, list(shaped.errors)
     if exam is not None:
@@ -100,7 +103,9 @@ def _check_parts(slot: Slot, source: Located, at: Path_) -> Iterator[SpecError]:
         yield source.error(at, "'parts' of a problem should be a list of its parts", fix)
     elif slot.pool and isinstance(slot.parts, tuple) and slot.parts:
         fix = "write 'parts: {PROBLEM: [ID, …]}', or omit 'parts:'"
-        yield source.error(at, "'parts' of a pool should say of which problem they are", fix)
+        yield source.error(
+            at, "in a pool, 'parts' must name the problem that the parts belong to", fix
+        )
     elif slot.pool and isinstance(slot.parts, Mapping):
         for name in slot.parts:
             if name not in slot.pool:

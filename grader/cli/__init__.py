@@ -31,7 +31,7 @@ _GROUPS = {
     },
     "Exam": {
         "render": "Make a release: every student's notebook for a set.",
-        "key": "Print one student's key.",
+        "key": "Print one student's answer key.",
         "solve": "Write one student's notebook with every answer filled in.",
         "check": "Check a notebook before you hand it in.",
     },

@@ -35,7 +35,7 @@ def command(
     """
     from grader.integrations.catalogue.site import write_catalogue
 
-    written = write_catalogue(open_bank(banks), out, keys=keys)
+    written = write_catalogue(open_bank(banks), out, solutions=keys)
     pages = count_of(written.pages, "page")
     click.echo(f"{count_of(written.problems, 'problem')}, {pages}. Open {written.index}")
     if written.errors:

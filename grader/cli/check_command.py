@@ -75,7 +75,7 @@ def command(
 
 
 def _make_receipt(checked: CheckResult, notebook: Path, path: Path | None) -> dict[str, object]:
-    """Returns the receipt of *checked*, which is also written to *path* unless that is None."""
+    """Returns the receipt for *checked*, and writes it to *path* unless that is None."""
     from grader.collect.check.receipts import make_receipt, write_receipt
 
     made = dict(make_receipt(checked, notebook.name, datetime.now(UTC)))

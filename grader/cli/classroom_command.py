@@ -16,7 +16,7 @@ _COMMANDS: dict[str, str] = {
     "gradescope": "Build a Gradescope autograder zip from a release.",
     "gradescope-run": "Grade one submission inside Gradescope's autograder.",
     "seal": "Encrypt a release for a runner that holds the key.",
-    "leaks": "Search files for students for keys and hidden cases.",
+    "leaks": "Search the files that students get for leaked keys and hidden cases.",
 }
 
 

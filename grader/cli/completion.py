@@ -43,7 +43,7 @@ class CompletedText(click.types.StringParamType):
             names = self._names(ctx)
             fitting = sorted({n for n in names if n.startswith(incomplete)})
         except Exception:  # noqa: BLE001 - a traceback must not appear in the prompt
-            names, fitting = (), []
+            return [CompletionItem(incomplete, type="file")] if self._files else []
         if self._files and not fitting:
             return [CompletionItem(incomplete, type="file")]
         titles = names if isinstance(names, Mapping) else {}

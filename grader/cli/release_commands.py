@@ -192,7 +192,7 @@ def key_command(
     student: str = option(metavar="ID", help="Whose key to print."),
     as_json: bool = JSON,
 ) -> None:
-    """Print one student's key: every answer with its unit, points, and kind. Keep it secret."""
+    """Print one student's answer key, with units, points, and kinds. Keep it secret."""
     from grader.release.file import load_release
     from grader.release.rendering import key_data
 

@@ -112,8 +112,8 @@ class _Folder:
 
 
 def _course_folders(options: Mapping[str, Any]) -> Iterator[list[_Folder]]:
-    """Yields the folders of the course's sets without end. Reads the course file again whenever it
-    changes."""
+    """Yields the folders of the course's sets again and again, and rereads the course file whenever
+    it changes."""
     from grader.course import load_course
 
     conflicting = [name for name in ("release", "pack", "out", "source", "names") if options[name]]

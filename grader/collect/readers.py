@@ -29,7 +29,7 @@ def _iter_path(path: Path, budget: FileQuota) -> Iterator[Entry]:
         yield from iter_members(path, budget)
     elif path.exists():
         raise SetupError(
-            "this is not a folder, a zip or a notebook",
+            "this is not a folder, a zip, or a notebook",
             where=str(path),
             fix="give the folder or zip that contains STUDENT.ipynb or STUDENT/*.ipynb",
         )

@@ -95,7 +95,8 @@ def _text_box(at: np.ndarray, offset: tuple[int, int], length: int) -> Bbox:
 
 
 def _sample_line(line: np.ndarray) -> np.ndarray:
-    """Returns points of a line in steps of at most about 3 points, up to 60 per segment."""
+    """Returns samples along *line*, at most about 3 typographic points apart, but no more than 60
+    per segment."""
     import numpy as np
 
     pieces = [line[-1:]]

@@ -101,7 +101,7 @@ def wanted_address(folder: Path, named: str, set_: str, course: Course | None = 
 
 
 def check_choice(folder: Path, wanted: URL) -> None:
-    """Raises SetupError if the results folder *folder* has another gradebook than *wanted*."""
+    """Raises SetupError if the results folder *folder* has a gradebook other than *wanted*."""
     current = find_address(folder)
     if (folder / POINTER).exists():
         if display_address(current) != display_address(wanted):

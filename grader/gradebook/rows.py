@@ -214,7 +214,8 @@ def read_digests(
 def read_open_marks(connection: Connection) -> Iterator[tuple[str, Mark]]:
     """Yields student and mark of each mark without points in the current grades, in order."""
     g, m = schema.grades.c, schema.marks.c
-    asked = {number: question for question, number in _read_questions(connection).items()}
+    numbers = _read_questions(connection)
+    asked = {number: question for question, number in numbers.items()}
     query = (
         select(g.student, g.number, m.asked, m.points, m.verdict, m.mistake, m.answer, m.feedback)
         .join(schema.marks, g.number == m.grade)
@@ -233,7 +234,8 @@ def _assemble(
 
     Both are in the order of the numbers of the grades.
     """
-    asked = {number: question for question, number in _read_questions(connection).items()}
+    numbers = _read_questions(connection)
+    asked = {number: question for question, number in numbers.items()}
     # Equal feedback is stored once: a class of thousands repeats a few hundred sentences.
     shared: dict[str, str] = {}
     environments: dict[str, dict[str, object]] = {}

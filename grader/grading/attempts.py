@@ -29,7 +29,7 @@ class CourseToApply:
     by: str = "grader"
 
     def may_choose_attempt(self, set_id: str) -> bool:
-        """Returns whether another attempt than the newest may count."""
+        """Returns whether an attempt other than the newest may count."""
         if self.course is None or set_id not in self.course.sets:
             return False
         return CoursePolicy(course=self.course, set_id=set_id).may_choose_attempt

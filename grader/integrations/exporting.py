@@ -56,6 +56,7 @@ def export_students(exporter: StudentExporter, results: Iterable[Result]) -> Exp
     files: dict[str, bytes] = {}
     # Most notes are the same for all students.
     notes: dict[str, list[str]] = {}
+    exported_count = 0
     for result in results:
         student = result.feedback.student.id
         try:
@@ -64,7 +65,10 @@ def export_students(exporter: StudentExporter, results: Iterable[Result]) -> Exp
             notes.setdefault(f"left out: {error.what}", [])
             continue
         if exported.stdout or exported.appended_text:
-            raise SetupError("these options are for one student", fix="add --student ID")
+            raise SetupError(
+                "these options print or append the result of one student", fix="add --student ID"
+            )
+        exported_count += 1
         files |= {f"{file_name(student)}/{name}": data for name, data in exported.files.items()}
         for note in exported.notes:
             notes.setdefault(note, []).append(student)
@@ -74,10 +78,9 @@ def export_students(exporter: StudentExporter, results: Iterable[Result]) -> Exp
             "no student has a result that this format can represent",
             fix="; ".join(["grade submissions first", *list(notes)[:3]]) + rest,
         )
-    everybody = len({name.split("/")[0] for name in files})
     # Preceded by the students it is about unless it is about everybody.
     shown = (
-        note if len(who) in (0, everybody) else f"{join_names(who, most=5)}: {note}"
+        note if len(who) in (0, exported_count) else f"{join_names(who, most=5)}: {note}"
         for note, who in notes.items()
     )
     return Exported(files=files, notes=tuple(shown))

@@ -35,7 +35,7 @@ def graded_problems(result: Result, *, leave_out: bool) -> tuple[ShownProblem, .
     feedback = result.feedback
     if feedback.standing is Standing.EXEMPT:
         raise SetupError(
-            f"'{feedback.student.id}' is exempt from this set", fix="there is nothing to export"
+            f"'{feedback.student.id}' is exempt from this set", fix="leave this student out"
         )
     if not feedback.problems:
         raise SetupError(

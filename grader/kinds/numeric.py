@@ -222,11 +222,14 @@ def wrong_number(key: NumericKey) -> int | float:
 
 
 def iter_mistakes(key: NumericKey) -> Iterator[tuple[Mistake, int | float]]:
-    """Yields every mistake of this key and its value. Raises if one can't be evaluated."""
+    """Yields every mistake of this key and its value.
+
+    Raises ExpressionError or TextError if a mistake or its feedback can't be evaluated.
+    """
     for mistake in key.part.mistakes:
         value = mistake_value(mistake, key)
         if value is not None:
-            fill(mistake.feedback, key.draw)
+            fill(mistake.feedback, key.draw)  # so that it raises here if it can't be filled in
             yield mistake, value
 
 

@@ -63,7 +63,7 @@ class Papers:
 
     def partial_paper(self, student: str, only: Collection[int] | None) -> Paper:
         """Returns the paper of *student* with only the questions whose numbers are in *only*, or
-        with all if *only* is None. Raises SetupError as `of` does."""
+        with all if *only* is None. Raises SetupError if the release has no such student."""
         seat = self._find_seat(student)
         drawn = paper(self.release, seat, only=only)
         if self.correction is not None:
@@ -180,7 +180,10 @@ def call_plans_of(paper: Paper) -> tuple[CallPlan, ...]:
 
 
 def _call_plan_of(name: str, key: Key) -> CallPlan | None:
-    """Returns the call plan of one answer, or None if it is not a function."""
+    """Returns the call plan of one answer, or None if it is not a function.
+
+    Raises SetupError if its hidden cases can't be created.
+    """
     try:
         return kinds.find(key.part.kind).call_plan(name, key)
     except ValueError as error:

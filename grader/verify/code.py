@@ -28,9 +28,11 @@ def runs_code(case: Case) -> bool:
 
 def runnable_parts(case: Case) -> Iterator[tuple[str, CodeKey, CodeKind]]:
     """Yields the parts whose code is run for this seed; `describe_unrun` tells what others lack."""
+    if not runs_code(case):
+        return
     for part_id, key in case.variant.keys.items():
         kind = kinds.find(key.part.kind)
-        if not isinstance(key, CodeKey) or not isinstance(kind, CodeKind) or not runs_code(case):
+        if not isinstance(key, CodeKey) or not isinstance(kind, CodeKind):
             continue
         if not packages.missing_packages(key.needs):
             yield part_id, key, kind

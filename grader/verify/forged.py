@@ -46,7 +46,7 @@ def check_properties(case: Case) -> Iterator[Finding]:
         try:
             cases = _choose_cases(_cases_of_properties(key)) if key.solution_functions.get() else ()
             calls = right_calls(kind, key, case)[len(key.examples) :] if cases else ()
-        except (Exception, SystemExit):  # noqa: BLE001, S112 - which the check of implementations tells
+        except (Exception, SystemExit):  # noqa: BLE001, S112 - reported by the check of implementations
             continue
         results = dict(zip((one.call for one in key.cases), calls, strict=False))
         for what, fix in _passing_forgeries(key, [(one, results[one.call]) for one in cases]):

@@ -48,7 +48,7 @@ class Verified:
     unrun: tuple[str, ...] = ()
     """Parts whose code this machine can't run, with the missing packages."""
     missing_packages: tuple[str, ...] = ()
-    """Missing packages because of which nothing was checked."""
+    """Missing packages that prevented the checks."""
     kernel: tuple[str, ...] = ()
     """What went wrong when a kernel ran the right answers, a sentence for each part."""
     is_cached: bool = False

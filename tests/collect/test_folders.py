@@ -296,7 +296,7 @@ def test_a_path_that_holds_no_submissions_is_an_error_of_whoever_runs_it(tmp_pat
         collect(tmp_path / "none", ROSTER)
     other = tmp_path / "roster.csv"
     other.write_text("student\nada\n")
-    with pytest.raises(SetupError, match="not a folder, a zip or a notebook"):
+    with pytest.raises(SetupError, match="not a folder, a zip, or a notebook"):
         collect(other, ROSTER)
 
 

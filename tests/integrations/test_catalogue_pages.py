@@ -264,7 +264,7 @@ def bare(html: str) -> str:
 def test_without_keys_no_worked_solution_is_anywhere(site: Path, tmp_path: Path) -> None:
     """No sentence of a worked solution that the question does not have itself."""
     bank = Bank.open()
-    write_catalogue(bank, tmp_path, keys=False)
+    write_catalogue(bank, tmp_path, solutions=False)
     files = [path for path in tmp_path.rglob("*") if path.is_file()]
     assert {path.parent.name for path in files} == {tmp_path.name, "problems"}
     pages = {path: bare(path.read_text(encoding="utf-8")) for path in files}

@@ -107,7 +107,7 @@ def _grade_with_pack(
 
     if sandbox == "auto":
         sandbox = "required"  # the key is on this machine
-    choose_sandbox(sandbox)
+    choose_sandbox(sandbox)  # raises for a missing layer before anything runs
     graded = grade_submission(notebook, student, pack, Settings(limits=limits, sandbox=sandbox))
     if graded is None:
         raise SetupError("this is not a notebook", where=str(notebook), fix="pass its path")

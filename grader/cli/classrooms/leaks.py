@@ -39,7 +39,7 @@ def command(
     banks: tuple[str, ...] = BANKS,
     as_json: bool = JSON,
 ) -> int:
-    """Search files for students for keys, hidden cases, solutions, and seeds.
+    """Search the files that students get for leaked keys, hidden cases, solutions, and seeds.
 
     Searches files of every type, archives, notebooks with outputs and attachments, and the whole
     git history for secrets, plain or in base64 or hex. Exits 1 if a secret is found or a file can't

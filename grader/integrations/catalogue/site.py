@@ -38,12 +38,12 @@ class WrittenCatalogue:
     errors: tuple[SpecError, ...]
 
 
-def write_catalogue(bank: Bank, out: Path, *, keys: bool = True) -> WrittenCatalogue:
-    """Writes the catalogue of *bank* into *out*, with solutions if *keys*; removes old pages
+def write_catalogue(bank: Bank, out: Path, *, solutions: bool = True) -> WrittenCatalogue:
+    """Writes the catalogue of *bank* into *out*, with solutions if *solutions*; removes old pages
     there."""
     entries, errors = collect_entries(bank)
     written = set()
-    for place, text in _render_pages(entries, bank.templates, keys=keys):
+    for place, text in _render_pages(entries, bank.templates, solutions=solutions):
         target = out / place
         write_atomic(target, text.encode("utf-8", "backslashreplace"))
         written.add(target)
@@ -53,7 +53,7 @@ def write_catalogue(bank: Bank, out: Path, *, keys: bool = True) -> WrittenCatal
 
 
 def _render_pages(
-    entries: Sequence[CatalogueEntry], templates: tuple[Path, ...], *, keys: bool
+    entries: Sequence[CatalogueEntry], templates: tuple[Path, ...], *, solutions: bool
 ) -> Iterator[tuple[str, str]]:
     """Yields the path and the text of each page."""
     environment = _environment(templates)
@@ -61,7 +61,7 @@ def _render_pages(
     def page(name: str, **names: object) -> str:
         template = f"catalogue/{name}.html.j2"
         return draw_once(
-            render_template(environment, template, made_by=MADE_BY, keys=keys, **names)
+            render_template(environment, template, made_by=MADE_BY, solutions=solutions, **names)
         )
 
     yield "index.html", page("index", entries=entries, **_filter_options(entries))
@@ -72,7 +72,7 @@ def _render_pages(
         }
         like = related_problems(entry, entries)
         yield f"problems/{entry.head.id}.html", page("problem", entry=entry, like=like, **around)
-        if keys:
+        if solutions:
             yield f"solutions/{entry.head.id}.html", page("solution", entry=entry)
 
 

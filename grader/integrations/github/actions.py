@@ -164,7 +164,7 @@ _LEVELS = {
 
 
 def summary_of(result: Result) -> str:
-    """Returns a step's summary of one result, in GitHub's Markdown."""
+    """Returns the step summary of *result* in GitHub Flavored Markdown."""
     feedback = result.feedback
     paragraphs = [_total_text(feedback)]
     if taken := deduction_text(feedback):

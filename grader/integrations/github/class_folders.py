@@ -164,7 +164,7 @@ def course_of(release: Release, options: ClassroomOptions) -> ClassroomCourse:
         source=source,
         torch=needs_torch(release),
         cuda=needs_cuda(release),
-        again=format_options(changed_options(replace(options, grader_source=source.url))),
+        rerun_options=format_options(changed_options(replace(options, grader_source=source.url))),
         shared_version=shared,
         sample_path=sample,
     )

@@ -81,7 +81,7 @@ class ClassroomCourse(ClassroomOptions):
     source: Source
     torch: bool = False
     cuda: bool = False
-    again: str = ""
+    rerun_options: str = ""
     """The command-line options that write the same files again."""
     shared_version: str = ""
     """The version that all students share, and so the same notebook; empty if there is none."""

@@ -29,7 +29,7 @@ HIDDEN_TOTAL = "Gradescope hides the total from students while any test is hidde
 
 
 class Visibility(StrEnum):
-    """Who sees an entry, and from when on."""
+    """Who may see an entry, and when."""
 
     ALWAYS = "visible"
     AFTER_DUE = "after_due_date"

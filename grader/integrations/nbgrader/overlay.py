@@ -55,7 +55,8 @@ def _read_answer(
     cells: Sequence[Cell],
     outputs: Mapping[int, Sequence[Sequence[str]]],
 ) -> Answer:
-    """Returns the outputs of a test cell, or the text of another; absent if *index* is None."""
+    """Returns the outputs of a test cell, or the source of any other cell; an absent answer if
+    *index* is None."""
     name = cell.grade_id
     if index is None:
         return Answer(name=name, raw=None, absent=f"the notebook has no cell '{name}'")

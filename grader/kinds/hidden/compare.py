@@ -155,7 +155,7 @@ def _number_class(array: ArrayValue) -> str:
 
 
 def _check_special_numbers(got: ArrayValue, want: ArrayValue, what: str) -> str | None:
-    """Returns that *got* contains NaN or infinity and *want* does not; None otherwise."""
+    """Returns a message if *got* contains NaN or infinity and *want* does not; otherwise None."""
     import numpy as np
 
     for test, words in ((np.isnan, "NaN"), (np.isinf, "infinity")):

@@ -38,7 +38,8 @@ class Reasons:
                 self._assignments.setdefault(name, []).append((cell.number, inside))
 
     def reason_for(self, name: str) -> str:
-        """Returns a sentence without a period, such as "no cell sets q3_x"."""
+        """Returns why *name* has no value, as a sentence without a period, such as "no cell sets
+        q3_x"."""
         assignments = self._assignments.get(name)
         if not assignments:
             return f"no cell sets {name}{self._suggest_name(name)}"

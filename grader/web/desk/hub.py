@@ -179,7 +179,9 @@ class Hub:
                 return await self._sign_in(request, renderer, cookie)
             except GraderError as error:
                 log.error("%s", error)
-                return plain("Nobody can sign in now. For details, see the terminal.", 503)
+                return plain(
+                    "Sign-in is not available at the moment. For details, see the terminal.", 503
+                )
 
         return [Route("/oauth_callback", callback, methods=["GET"])]
 

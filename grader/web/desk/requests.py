@@ -124,7 +124,9 @@ def _answer_request(call: DeskCall) -> None:
         book.requests.reopen(number, by=person.id)
         return
     if not reply:
-        raise SetupError("an answer needs a reply for the student", fix="go back and write one")
+        raise SetupError(
+            "a decision on a request needs a reply to the student", fix="go back and write one"
+        )
     if outcome == "decline":
         book.requests.decline(number, reply, by=person.id)
     elif outcome == "accept":

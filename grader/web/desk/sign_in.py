@@ -178,7 +178,9 @@ class _Pages:
                 return await page(request, Form(fields))
             except GraderError as error:
                 log.error("%s", error)
-                return plain("Nobody can sign in now. For details, see the terminal.", 503)
+                return plain(
+                    "Sign-in is not available at the moment. For details, see the terminal.", 503
+                )
 
         return answer
 

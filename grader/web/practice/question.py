@@ -190,7 +190,7 @@ def _gather_evidence(asked: PracticeQuestion, fields: FormFields, sandbox: str) 
 
 
 def _describe_blanks(asked: PracticeQuestion, fields: FormFields) -> Mapping[str, str]:
-    """Returns what to do about blank and contradictory fields, by the names of the answers."""
+    """Returns a message for each blank or contradictory answer, by its name."""
     notes = {}
     for name, key in asked.keys.items():
         form = form_of(key)

@@ -24,7 +24,7 @@ class Selection:
     concept: str = ""
     """An id or a topic of the concept inventory, or a topic of a problem."""
     minutes: float = 0.0
-    """How long to practice; without end if 0."""
+    """How many minutes to practice; 0 means no limit."""
 
 
 def select(bank: Bank, heads: Sequence[Head], choice: Selection) -> tuple[Head, ...]:
