@@ -63,12 +63,14 @@ class Registry(Generic[T]):
         self.noun = noun
         self.group = group
         self._registered: dict[str, T] = {}
+        self._built_in = set(BUILT_IN.get(group, {}))
 
     def add(self, name: str) -> Callable[[T], T]:
         """Returns a decorator that registers its object under *name*."""
 
         def register(entry: T) -> T:
             self._registered[name] = entry
+            self._built_in.add(name)
             return entry
 
         return register
@@ -96,6 +98,14 @@ class Registry(Generic[T]):
         own = BUILT_IN.get(self.group, {})
         points = [EntryPoint(name, value, self.group) for name, value in own.items()]
         return {point.name: point for point in (*entry_points(group=self.group), *points)}
+
+    def plug_ins(self) -> tuple[EntryPoint, ...]:
+        """Returns the entry points of other packages, except those with the name of a built-in
+        object, which are not used."""
+        from importlib.metadata import entry_points
+
+        points = entry_points(group=self.group)
+        return tuple(point for point in points if point.name not in self._built_in)
 
     def _load(self, point: EntryPoint) -> T:
         """Returns the object that *point* names. Raises SetupError if it can't be loaded."""

@@ -64,7 +64,8 @@ MAY_IMPORT: dict[str, set[str]] = {
     },
     "testing": {"integrations", "kinds", "runtime", "security", "text"},
     "cli": {
-        "kinds", "text", *STAGES, "verify", "integrations", "web", "analysis", "security",
+        "figures", "kinds", "text", *STAGES,
+        "verify", "integrations", "web", "analysis", "security",
     }
     - {"report"},
 }  # fmt: skip

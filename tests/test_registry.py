@@ -10,7 +10,9 @@ from pathlib import Path
 import pytest
 
 from grader.bank.folders import Bank
+from grader.cli.doctor_report import examine
 from grader.errors import SetupError, SpecError
+from grader.figures.base import figure_types
 from grader.kinds import kinds
 from grader.registry import Registry
 from grader.runtime.sandbox import WANTED, Sandbox, base, choose_sandbox
@@ -65,6 +67,21 @@ def test_a_built_in_thing_is_not_replaced_by_a_plug_in_of_its_name(install: Inst
     install("tests.walls", "thing = 'hedge'")
     assert list(registry) == ["walled"]
     assert registry.find("walled") == "brick"
+    assert registry.plug_ins() == ()
+
+
+def test_the_doctor_tries_every_plug_in(install: Install, monkeypatch: pytest.MonkeyPatch) -> None:
+    for registry in (kinds, figure_types):
+        monkeypatch.setattr(registry, "_registered", dict(registry._registered))
+        monkeypatch.delitem(vars(registry), "_plugins", raising=False)
+    install("grader.kinds", KIND.replace("NAME", "proof"), "proof")
+    install("grader.figures", "import a_module_that_is_nowhere", "plot")
+    found = {finding.what: finding for finding in examine(kernel=False)}
+    proof, plot = found["kind 'proof'"], found["type of figure 'plot'"]
+    assert (proof.ok, proof.observation) == (True, "proof:thing, from proof 1.0")
+    assert (plot.ok, plot.fix) == (False, "repair the package that provides it, or uninstall it")
+    for registry in (kinds, figure_types):
+        monkeypatch.delitem(vars(registry), "_plugins", raising=False)
 
 
 def test_a_near_miss_of_a_plug_in_is_met_with_its_name(install: Install) -> None:

@@ -11,16 +11,24 @@ import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
+from typing import Any
 
 from grader import __version__
 from grader.errors import SetupError
+from grader.figures.base import figure_types
+from grader.grading.sources import sources
+from grader.integrations.base import exporters
 from grader.integrations.install import chosen_source
+from grader.kinds import kinds
 from grader.model import Job, Limits, Outcome, Submission, packages
 from grader.notebook import Cell, write
+from grader.registry import Registry
 from grader.runtime.execute import execute
+from grader.runtime.executors import executors
 from grader.runtime.kernels import USUAL
+from grader.runtime.kernels.base import kernels
 from grader.runtime.machine.hardware import has_cuda
-from grader.runtime.sandbox import choose_sandbox
+from grader.runtime.sandbox import choose_sandbox, sandboxes
 from grader.security.redteam.layers import attack_layers
 
 
@@ -63,6 +71,7 @@ def _iter_findings(kernel: bool) -> Iterator[DoctorFinding]:
         fix=f"pip install {' '.join(missing)}" if missing else "",
     )
     yield from _examine_optional_packages()
+    yield from _examine_plug_ins()
     yield _find_cuda()
     yield _examine_warm_kernels()
     sandbox = _examine_layers(kernel)
@@ -106,6 +115,23 @@ def _examine_optional_packages() -> Iterator[DoctorFinding]:
             else f"{packages.install_command([name])}; "
             "then grade them with `grader grade --only deferred`",
         )
+
+
+def _examine_plug_ins() -> Iterator[DoctorFinding]:
+    """Yields whether each plug-in of another package can be loaded."""
+    registries: tuple[Registry[Any], ...] = (
+        kinds, figure_types, exporters, sandboxes, kernels, executors, sources
+    )  # fmt: skip
+    for registry in registries:
+        for point in registry.plug_ins():
+            source = f"{point.dist.name} {point.dist.version}" if point.dist else point.value
+            ok, observation, fix = True, f"{point.value}, from {source}", ""
+            try:
+                registry.find(point.name)
+            except SetupError as error:
+                ok, observation, fix = False, error.what, error.fix or ""
+            what = f"{registry.noun} '{point.name}'"
+            yield DoctorFinding(what=what, ok=ok, observation=observation, fix=fix)
 
 
 def _installed_version(package: str) -> str | None:
