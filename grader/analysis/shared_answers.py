@@ -6,7 +6,7 @@ That is a question to look into and never a verdict; there are many innocent rea
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -192,7 +192,11 @@ def _iter_numbers(
         name = question.name(part_id)
         given = evidence.answers.get(name)
         answer = read_answer(given.raw if given and name in marks else None, key)
-        cells = [cell for row in answer for cell in row] if isinstance(answer, tuple) else []
+        if not isinstance(key, TableKey):
+            rows: Iterable[Iterable[object]] = ()  # a tuple may be True or False with its reason
+        else:
+            rows = answer if isinstance(answer, tuple) else ()
+        cells = [cell for row in rows for cell in row]
         for index, (cell, of_cell) in enumerate(_number_keys(key)):
             in_cell = cells[index] if cells else None
             yield part_id, cell, of_cell, as_number(in_cell if cell else answer)

@@ -241,6 +241,20 @@ class Gradebook:
         is_whole = self.evidence_files.is_whole
         return {file: digest for file, (digest, size) in latest.items() if is_whole(digest, size)}
 
+    def shared_files(self) -> frozenset[str]:
+        """Returns the SHA-256 of each file that several students have handed in."""
+        with self._engine.begin() as connection:
+            return submissions.find_shared_files(connection)
+
+    def executions(self, submission_sha256: str) -> Iterator[tuple[str, Evidence]]:
+        """Yields the SHA-256 of each evidence of a file, and the evidence, the latest first,
+        without evidence that is missing or damaged."""
+        with self._engine.begin() as connection:
+            found = submissions.find_executions(connection, submission_sha256)
+        for digest, size in dict(found).items():
+            if self.evidence_files.is_whole(digest, size):
+                yield digest, self.evidence_files.read(digest, size)
+
     # Grades
 
     def begin_run(self, why: str) -> int:

@@ -99,6 +99,20 @@ def read_summaries(connection: Connection) -> Iterator[EvidenceSummary]:
         yield read_record(EvidenceSummary, row, outcome=Outcome(row["outcome"]))
 
 
+def find_shared_files(connection: Connection) -> frozenset[str]:
+    """Returns the SHA-256 of each file that several students have handed in."""
+    t = _TABLE.c
+    several = func.count(t.student.distinct()) > 1
+    return frozenset(connection.scalars(select(t.sha256).group_by(t.sha256).having(several)))
+
+
+def find_executions(connection: Connection, file: str) -> list[tuple[str, int]]:
+    """Returns digest and size of the evidence of each execution of *file*, the latest first."""
+    t = _EVIDENCE.c
+    query = select(t.digest, t.size).where(t.submission_sha256 == file).order_by(t.number.desc())
+    return [(row.digest, row.size) for row in connection.execute(query)]
+
+
 def find_latest(
     connection: Connection, files: list[str], fingerprint: str | None = None
 ) -> dict[str, tuple[str, int]]:

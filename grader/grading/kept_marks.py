@@ -20,7 +20,7 @@ from grader.files import PACKAGE
 from grader.gradebook import Gradebook
 from grader.grading.batch import refused_evidence
 from grader.grading.score import score, score_refused
-from grader.model import Evidence, Grade, Mark, Paper, Verdict
+from grader.model import Answer, Evidence, Grade, Mark, Paper, Verdict
 from grader.model.grouping import group_by_key
 from grader.model.paper import question_number
 from grader.release.papers import Papers
@@ -38,18 +38,20 @@ def rescore_evidence(
     *work* are students, each with the SHA-256 of a file. The grade is None if the evidence is
     missing or damaged. Raises SetupError as `Papers.of` and `score_safely` do.
     """
-    remaining = iter(work)
+    remaining, shared = iter(work), book.shared_files()
     while chunk := list(islice(remaining, _CHUNK)):
         digests = book.evidence_digests(sha256 for _, sha256 in chunk)
         todo = []
         for student, sha256 in chunk:
-            digest = digests.get(sha256)
+            digest, own = digests.get(sha256), None
+            if digest is not None and sha256 in shared:
+                digest, own = _find_own_execution(book, papers, student, sha256)
             names = _mark_digests(papers, student, digest) if digest else {}
-            todo.append((student, sha256, digest, names))
+            todo.append((student, sha256, digest, own, names))
         mark_names = (name for *_, names in todo for name in names.values())
-        environment_names = (_digest_of(digest) for digest in digests.values())
+        environment_names = (_digest_of(digest) for _, _, digest, *_ in todo if digest)
         entries = book.derived.find([*mark_names, *environment_names])
-        for student, sha256, digest, names in todo:
+        for student, sha256, digest, own, names in todo:
             known = {n: _parse_marks(entries[name]) for n, name in names.items() if name in entries}
             environment = entries.get(_digest_of(digest)) if digest else None
             if digest is None:
@@ -58,7 +60,14 @@ def rescore_evidence(
                 marks = tuple(mark for of_question in known.values() for mark in of_question)
                 yield student, _make_grade(papers, student, sha256, marks, json.loads(environment))
             else:
-                yield student, _judge_missing(book, papers, student, sha256, digest, names, known)
+                evidence = own or book.find_evidence(sha256)
+                if evidence is None:
+                    yield student, None
+                    continue
+                yield (
+                    student,
+                    _judge_missing(book, papers, student, evidence, digest, names, known),
+                )
         book.derived.flush()
 
 
@@ -76,27 +85,50 @@ def _judge_missing(
     book: Gradebook,
     papers: Papers,
     student: str,
-    sha256: str,
+    evidence: Evidence,
     digest: str,
     names: Mapping[int, str],
     known: Mapping[int, list[Mark]],
-) -> Grade | None:
-    """Returns the grade of the evidence with this digest, or None if the evidence is missing or
-    damaged.
+) -> Grade:
+    """Returns the grade of *evidence*, which has this digest.
 
     Judges only the questions whose marks are not *known*, by number, and keeps the new marks.
     *names* are those under which the marks of each question are kept, by number.
     """
-    evidence = book.find_evidence(sha256)
-    if evidence is None:
-        return None
     grade = score_safely(
         papers.partial_paper(student, [n for n in names if n not in known]), evidence
     )
     _keep_by_name(book, grade, digest, names)
     by_number = {**known, **_marks_by_number(grade)}
     marks = tuple(mark for number in names for mark in by_number[number])
-    return _make_grade(papers, student, sha256, marks, grade.environment)
+    return _make_grade(papers, student, evidence.submission_sha256, marks, grade.environment)
+
+
+def _find_own_execution(
+    book: Gradebook, papers: Papers, student: str, sha256: str
+) -> tuple[str, Evidence]:
+    """Returns the SHA-256 of the evidence of a file that other students have handed in, too, and
+    the evidence: that of the execution which made the most of the calls that *student* needs.
+
+    Each student has other hidden cases, so equal files are executed once for each of them.
+    """
+    calls = {(plan.name, call) for plan in papers.call_plans(student) for call in plan.digests}
+
+    def count_calls(execution: tuple[str, Evidence]) -> int:
+        answers = execution[1].answers.items()
+        return len(
+            calls & {(name, call) for name, answer in answers for call in _made_calls(answer)}
+        )
+
+    return max(book.executions(sha256), key=count_calls)  # of equal counts, the latest
+
+
+def _made_calls(answer: Answer) -> Iterator[str]:
+    """Yields the digests of the calls that were made of an answer; none if it is not code."""
+    calls = (answer.raw or {}).get("calls")
+    for call in calls if isinstance(calls, list) else ():
+        if isinstance(call, dict) and isinstance(call.get("call"), str):
+            yield call["call"]
 
 
 def _make_grade(

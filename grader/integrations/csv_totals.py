@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -28,9 +28,8 @@ _WITHOUT_TOTAL = (
 class _Column(NamedTuple):
     number: int
     problem: str
-    place: int
-    """The position among the problem's columns; 0 for the whole problem."""
     name: str
+    """The name of a part, such as `q1_share`, or of the whole problem, such as `q1`."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -51,8 +50,7 @@ class Csv(ClassExporter):
         """Returns `results.csv` in UTF-8 with a byte order mark, which Excel needs."""
         everybody = subject.results
         points_by_student = [dict(_iter_points(result.feedback)) for result in everybody]
-        # Problems drawn from one pool are adjacent.
-        columns = sorted({column for earned in points_by_student for column in earned})
+        columns = _sort_columns(points_by_student)
         problems = {(column.number, column.problem) for column in columns}
         times = Counter(number for number, _ in problems)
         titles = (f"{c.name} ({c.problem})" if times[c.number] > 1 else c.name for c in columns)
@@ -65,6 +63,21 @@ class Csv(ClassExporter):
             table.append(csv_line([*_student_cells(result.feedback), *cells, *taken]))
         data = ("\ufeff" + "\n".join(table) + "\n").encode("utf-8", "replace")
         return Exported(files={FILE: data}, notes=tuple(_standing_notes(everybody)))
+
+
+def _sort_columns(
+    points_by_student: Sequence[Mapping[_Column, float | None]],
+) -> list[_Column]:
+    """Returns all columns, those of a problem together, in the order in which parts are asked.
+
+    Problems drawn from one pool are adjacent. Parts drawn from one pool have the same column for
+    all students, whatever their letter.
+    """
+    places: dict[_Column, int] = {}
+    for earned in points_by_student:
+        for place, column in enumerate(earned):
+            places[column] = max(place, places.get(column, 0))
+    return sorted(places, key=lambda c: (c.number, c.problem, places[c], c.name))
 
 
 def _student_cells(feedback: Feedback) -> list[str]:
@@ -84,10 +97,10 @@ def _student_cells(feedback: Feedback) -> list[str]:
 def _iter_points(feedback: Feedback) -> Iterator[tuple[_Column, float | None]]:
     """Yields the column of each problem and part with its points; None if they are open."""
     for problem in feedback.problems:
-        whole = _Column(problem.number, problem.id, 0, f"q{problem.number}")
+        whole = _Column(problem.number, problem.id, f"q{problem.number}")
         yield whole, None if problem.unsettled else problem.points
-        for place, part in enumerate(problem.parts, start=1):
-            yield _Column(problem.number, problem.id, place, part.name), part.points
+        for part in problem.parts:
+            yield _Column(problem.number, problem.id, part.name), part.points
 
 
 def _standing_notes(everybody: Iterable[Result]) -> Iterator[str]:

@@ -20,6 +20,7 @@ from grader.analysis.answer_matches import (
 )
 from grader.analysis.shared_answers import SharedAnswers, find_shared_answers
 from grader.kinds.numeric import judge
+from tests.helpers.banks import SPEC, a_bank
 from tests.helpers.commands import fails, ok
 from tests.helpers.simulated_class import (
     SimulatedClass,
@@ -217,6 +218,25 @@ def test_it_is_off_unless_the_course_turns_it_on(
     course.write_text("id: c\nshared_answers: true\nsets: {quiz: {shared_answers: false}}\n")
     ok("score", results, "--course", course)
     assert "shared_answers: true" in fails(capsys, "shared-answers", results)
+
+
+def test_a_reason_beside_true_or_false_is_no_table(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(shared_answers, "VARIANTS", 20)
+    claim = """\
+  - id: claim
+    kind: true_false
+    ask: A parameter takes two bytes.
+    answer: true
+    reasons:
+      - {id: half, text: It has 16 bits., correct: true}
+      - {id: single, text: It has 32 bits.}
+  - id: bound
+"""
+    bank = a_bank(tmp_path / "bank", SPEC.replace("  - id: bound\n", claim))
+    results = a_class("quiz", 3, 1, banks=(str(bank),)).write(tmp_path / "out", shared_answers=True)
+    assert find_shared_answers(results).groups == ()
 
 
 @pytest.mark.thorough

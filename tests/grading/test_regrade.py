@@ -18,6 +18,7 @@ from grader.grading.score import FAULT, score
 from grader.kinds import kinds
 from grader.release.papers import papers_of
 from tests.helpers.banks import ESSAY, ROSTER, SPEC, a_bank, a_roster
+from tests.helpers.code import CODE_EXAM, CODE_SPEC, SCALED
 from tests.helpers.commands import ok, run
 
 
@@ -199,6 +200,27 @@ def test_a_copy_of_another_students_notebook_is_judged_by_each_ones_own_paper(
     regraded(tmp_path)
     ok("score", tmp_path / "results", "--bank", tmp_path / "bank")
     assert {s: grade_of(tmp_path, s)["score"] for s in first} == first
+
+
+@pytest.mark.thorough
+def test_code_that_several_students_hand_in_is_judged_by_the_calls_that_each_of_them_needs(
+    tmp_path: Path,
+) -> None:
+    bank = a_bank(tmp_path / "bank", CODE_SPEC, SCALED, CODE_EXAM)
+    ok(
+        "render", "quiz", "--roster", a_roster(tmp_path), "--out", tmp_path / "release",
+        "--bank", bank,
+    )  # fmt: skip
+    solved = tmp_path / "in" / "ada.ipynb"
+    ok("solve", tmp_path / "release", "--student", "ada", "--out", solved, "--bank", bank)
+    for other in ("bo", "cy"):
+        (tmp_path / "in" / f"{other}.ipynb").write_bytes(solved.read_bytes())
+    regraded(tmp_path)
+    first = {s: grade_of(tmp_path, s)["marks"] for s in ("ada", "bo", "cy")}
+    assert {mark["verdict"] for marks in first.values() for mark in marks} == {"correct"}
+    said = json.loads(ok("score", tmp_path / "results", "--bank", bank, "--json").stdout)
+    assert said["changes"] == []
+    assert {s: grade_of(tmp_path, s)["marks"] for s in first} == first
 
 
 def test_marks_left_open_by_a_fault_of_ours_are_settled_by_evidence_that_is_there(

@@ -49,6 +49,18 @@ def test_points_are_by_problem_and_by_part() -> None:
     assert (row["name"], row["section"]) == ("Ada Lovelace", "B")
 
 
+def test_a_part_has_one_column_whatever_its_letter() -> None:
+    first, second, third = (a_part(name=f"q1_{id_}") for id_ in ("a", "b", "c"))
+    rows = table_of(
+        a_result(a_problem(1, first, second), student=Student(id="ada")),
+        a_result(a_problem(1, first, third, second), student=Student(id="bo")),
+    )
+    assert [(row["q1_a"], row["q1_b"], row["q1_c"]) for row in rows] == [
+        ("2", "2", ""),
+        ("2", "2", "2"),
+    ]
+
+
 def test_what_is_open_is_empty_and_so_is_the_total_over_it() -> None:
     made = Csv().export(a_class_of(an_open_result()))
     [row] = table_of(an_open_result())
