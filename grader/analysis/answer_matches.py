@@ -119,7 +119,7 @@ def digits_of(number: float) -> int:
     >>> digits_of(28.44), digits_of(0.0020), digits_of(1500.0), digits_of(1 / 3)
     (4, 1, 2, 16)
     """
-    mantissa = f"{abs(number)!r}".lower().split("e")[0].replace(".", "").strip("0")
+    mantissa = f"{abs(float(number))!r}".lower().split("e")[0].replace(".", "").strip("0")
     return max(1, len(mantissa))
 
 

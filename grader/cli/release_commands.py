@@ -143,18 +143,17 @@ def _new_students(names: tuple[str, ...], listed: list[Student]) -> list[Student
     Raises SetupError for an invalid id.
     """
     from grader.model import Student
-    from grader.release.roster import id_problem
+    from grader.release.roster import id_key, id_problem
 
-    listed_ids = {student.id for student in listed}
-    folded_ids = {id_.casefold() for id_ in listed_ids}
+    folded_ids = {id_key(student.id): student.id for student in listed}
     new_students = []
     for name in dict.fromkeys(names):
-        if name in listed_ids:
+        if folded_ids.get(id_key(name)) == name:
             continue
         problem = id_problem(name, folded_ids)
         if problem:
             raise SetupError(problem, fix="use another id with --student")
-        folded_ids.add(name.casefold())
+        folded_ids[id_key(name)] = name
         new_students.append(Student(id=name))
     return new_students
 

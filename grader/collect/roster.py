@@ -37,7 +37,7 @@ class FileOwner:
     copy: bool = False
     """Whether only a name such as "Copy of ada" or "ada (1)" identifies the student."""
     among: tuple[str, ...] = ()
-    """Candidates, if their ids differ only in case."""
+    """Candidates, if their ids differ only in case or in the writing of a letter."""
 
 
 _NOTHING = FileOwner(student=None)
@@ -50,9 +50,12 @@ class Roster:
         """Looks for the students *known*, by id. *users* maps a platform's user numbers to ids."""
         self._hints = _HINTS
         self.people = PlatformPeople(known, users or {})
-        self._exact = {unicodedata.normalize("NFC", student): student for student in known}
-        # Ids that differ only in case must match exactly.
-        self._folded = group_by_key((text.casefold(), id_) for text, id_ in self._exact.items())
+        composed = group_by_key((unicodedata.normalize("NFC", id_), id_) for id_ in known)
+        # Ids that differ only in case must match exactly. Those that look the same never match.
+        self._exact = {text: ids[0] for text, ids in composed.items() if len(ids) == 1}
+        self._folded = group_by_key(
+            (text.casefold(), id_) for text, ids in composed.items() for id_ in ids
+        )
 
     def find(self, name: PurePosixPath) -> str | None:
         """Returns the student whose file this is, or None if unknown."""
@@ -74,7 +77,7 @@ class Roster:
         return _NOTHING
 
     def _owner_with_id(self, text: str) -> FileOwner | None:
-        """Returns the student with the id *text*, or candidates that differ only in case."""
+        """Returns the student with the id *text*, or candidates if several are too similar."""
         text = unicodedata.normalize("NFC", text)
         if (exact := self._exact.get(text)) is not None:
             return FileOwner(student=exact)
@@ -98,7 +101,7 @@ class Roster:
         original = self.find(PurePosixPath(first_name + name.suffix))
         if owner.among:
             listed = " and ".join(f"'{student}'" for student in owner.among)
-            text = f"ambiguous name: {listed} differ only in case; rename the file"
+            text = f"ambiguous name: {listed} are too similar; rename the file"
         elif original:
             # Only a hint: "team-2" may be a student who is missing from the roster.
             text += f"; did you mean '{original}'? rename the file"

@@ -132,13 +132,7 @@ def collect(
         for attempt in attempts:
             if attempt.rejection is not None:
                 notices.add(student, replace(attempt.rejection, level=level))
-        same_exam[student] = tuple(
-            attempt.submission
-            for attempt in attempts
-            if attempt.rejection is None
-            and attempt.submission.refusal is None
-            and attempt.fit == (graded.fit if graded else 0)
-        )
+        same_exam[student] = _find_same_exam(attempts, graded)
         if len(mine) > 1 and graded:
             notices.add(student, _choice_notice(mine, attempts[0], graded, newest_counts))
     order = sorted(submissions)
@@ -148,6 +142,21 @@ def collect(
         notices=notices.all(),
         missing=tuple(s for s in known if s not in submissions),
         same_exam={student: same for student, same in same_exam.items() if len(same) > 1},
+    )
+
+
+def _find_same_exam(
+    attempts: Sequence[ReadAttempt], graded: ReadAttempt | None
+) -> tuple[Submission, ...]:
+    """Returns those of *attempts* that fit the exam as well as the *graded* one; empty if that is
+    None, since files that were not examined may fit better."""
+    return tuple(
+        attempt.submission
+        for attempt in attempts
+        if graded is not None
+        and attempt.fit == graded.fit
+        and attempt.rejection is None
+        and attempt.submission.refusal is None
     )
 
 

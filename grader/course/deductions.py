@@ -65,10 +65,14 @@ def deduction_for(rules: Rules, attempt: Attempt, max_score: float, zone: ZoneIn
     Without a trusted time, nothing is deducted.
     """
     due = due_time(rules, attempt.started)
+    deadline = due or rules.closes
     received = rules.received or attempt.received
-    if due is None or received is None or attempt.by_staff or received <= due:
+    if deadline is None or received is None or attempt.by_staff or received <= deadline:
         return _NO_DEDUCTION
-    late = _Lateness(due=due, received=received, zone=zone)
+    late = _Lateness(due=deadline, received=received, zone=zone)
+    if due is None:  # without a due date, nothing is late, but nothing counts after closing
+        why = f"{late.describe('closing date')}, so this attempt does not count."
+        return replace(late.deduction(why), counts=False)
     grace = parse_duration(rules.late.grace)
     if late.span <= grace:
         return late.deduction(f"{late}; within the grace period of {rules.late.grace}.")
@@ -92,8 +96,12 @@ class _Lateness:
         return self.received - self.due
 
     def __str__(self) -> str:
+        return self.describe("due date")
+
+    def describe(self, deadline: str) -> str:
+        """Returns when it was handed in, and how long after *deadline*, which is its due time."""
         received, due = local_text(self.received, self.zone), local_text(self.due, self.zone)
-        return f"Handed in {received}, {duration_text(self.span)} after the due date ({due})"
+        return f"Handed in {received}, {duration_text(self.span)} after the {deadline} ({due})"
 
     def deduction(self, why: str, *, points: float = 0.0, slip_days: int = 0) -> Deduction:
         seconds = self.span.total_seconds()

@@ -53,9 +53,13 @@ def read_times(path: Path, zone: ZoneInfo) -> tuple[TimeLine, ...]:
 
 
 def _check_columns(names: Sequence[str], path: Path) -> None:
-    """Raises SetupError for an unknown column, or if there are no students or no times."""
+    """Raises SetupError for an unknown or repeated column, or if there are no students or no
+    times."""
     where = Location(str(path), 1)
     for name in names:
+        if names.count(name) > 1:
+            what, fix = f"two columns are named '{name}'", "rename or delete one of them"
+            raise SetupError(what, where=where, fix=fix)
         if name not in COLUMNS:
             fix = suggest(name, COLUMNS, "known columns: " + ", ".join(COLUMNS))
             raise SetupError(f"unknown column '{name}'", where=where, fix=fix)
@@ -68,6 +72,9 @@ def _read_line(line: Mapping[str, str], path: Path, number: int, zone: ZoneInfo)
     """Returns the *line* of a table, given by column."""
     where = Location(str(path), number)
     cells = {name: line.get(name, "").strip() for name in COLUMNS}
+    if not cells["student"]:
+        fix = "fill in 'student', or remove the line"
+        raise SetupError("this row names no student", where=where, fix=fix)
     source = cells["source"] or TimeSource.PLATFORM.value
     if source not in {known.value for known in TimeSource}:
         fix = "use one of: " + ", ".join(known.value for known in TimeSource)
@@ -167,6 +174,8 @@ def _iter_submitters(entry: Mapping[str, Any], where: Location) -> Iterator[Time
         )
     received = created.replace(tzinfo=UTC) if created.tzinfo is None else created.astimezone(UTC)
     for person in entry.get(":submitters") or ():
+        if not isinstance(person, dict):
+            continue
         people = tuple(str(person[key]) for key in _GRADESCOPE_PEOPLE if person.get(key))
         yield TimeLine(people=people, where=where, received=received)
 

@@ -171,10 +171,12 @@ class Gradebook:
             return tuple(submissions.read_submissions(connection, student))
 
     def put_times(self, batch: Sequence[HandedIn], *, by: str) -> None:
-        """Stores when files were handed in, in place of earlier times of the same files."""
+        """Stores when files were handed in, in place of earlier times of the same files. A time
+        that *batch* lacks, such as of the start, stays."""
         with self._write_transaction() as connection:
-            stored = set(submissions.read_times(connection))
-            new = [handed_in for handed_in in batch if handed_in not in stored]
+            stored = {(h.student, h.sha256): h for h in submissions.read_times(connection)}
+            merged = [submissions.merge_times(h, stored.get((h.student, h.sha256))) for h in batch]
+            new = [h for h in merged if h != stored.get((h.student, h.sha256))]
             if new:
                 submissions.store_times(connection, new)
                 detail = {"times": [asdict(handed_in) for handed_in in new]}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import asdict
+from dataclasses import asdict, replace
 
 from sqlalchemy import Connection, bindparam, delete, func, insert, select, update
 
@@ -67,6 +67,17 @@ def _read_numbers(connection: Connection, student_ids: Iterable[str]) -> dict[_A
         for chunk in students.in_chunks(student_ids)
         for row in connection.execute(query.where(t.student.in_(chunk)))
     }
+
+
+def merge_times(handed_in: HandedIn, stored: HandedIn | None) -> HandedIn:
+    """Returns *handed_in* with the times that it lacks and that *stored*, the earlier line about
+    the same file, has."""
+    if stored is None:
+        return handed_in
+    started = handed_in.started or stored.started
+    if handed_in.received is None:
+        return replace(stored, started=started, by=handed_in.by or stored.by)
+    return replace(handed_in, started=started)
 
 
 def store_times(connection: Connection, batch: Iterable[HandedIn]) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC
 from pathlib import PurePosixPath
@@ -42,11 +42,8 @@ def apply_course(
     release's set, or None if *book* has no course with this set."""
     if given.times:
         submissions = (*collected.submissions, *collected.earlier, *book.submissions())
-        lines = [
-            _match_to_file(line, submissions)
-            for line in _identify_students(given.times, release.students)
-        ]
-        book.put_times(lines, by=given.by)
+        lines = _identify_students(given.times, release.students)
+        book.put_times(_match_to_files(lines, submissions), by=given.by)
     if given.course is not None:
         store_course(book, given.course, given.slip_days_used)
     return policy_of(book, release.exam.id)
@@ -76,6 +73,26 @@ def _identify_students(
             where=lines[0].where.file,
             fix="check that it is for this class, and that the roster has ids or e-mail addresses",
         )
+
+
+def _match_to_files(lines: Iterable[TimeLine], submissions: Sequence[Submission]) -> list[HandedIn]:
+    """Returns the times in *lines*, as `_match_to_file` does, once for each file.
+
+    If lines name several copies of a file, the earliest time counts. Raises SetupError if two lines
+    differ about the same file.
+    """
+    times: dict[tuple[str, str], HandedIn] = {}
+    by_name: dict[tuple[str, str], HandedIn] = {}
+    for line in lines:
+        handed_in = _match_to_file(line, submissions)
+        if by_name.setdefault((line.student, line.file), handed_in) != handed_in:
+            what = f"'{line.student}' has two times for the same file"
+            fix = "remove one of the lines, or name the file of each in the column 'file'"
+            raise SetupError(what, where=line.where, fix=fix)
+        key = handed_in.student, handed_in.sha256
+        if key not in times or (handed_in.received or "~") < (times[key].received or "~"):
+            times[key] = handed_in  # a missing time is the last
+    return list(times.values())
 
 
 def _match_to_file(line: TimeLine, submissions: Sequence[Submission]) -> HandedIn:
@@ -110,8 +127,11 @@ def _match_to_file(line: TimeLine, submissions: Sequence[Submission]) -> HandedI
 
 
 def _is_named(path: str, name: str) -> bool:
+    """Returns whether *name* is the whole of *path* or its last parts."""
     name_parts = PurePosixPath(name).parts
-    return PurePosixPath(path.replace("!", "/")).parts[-len(name_parts) :] == name_parts
+    in_zip = path.replace("!", "/")  # also, a file's own name may contain "!"
+    forms = (form for text in (path, in_zip) for form in (text, text.replace("\\", "/")))
+    return any(PurePosixPath(form).parts[-len(name_parts) :] == name_parts for form in forms)
 
 
 def attempts_to_grade(
@@ -126,9 +146,11 @@ def attempts_to_grade(
     for newest in collected.submissions:
         student = release.students[newest.student]
         mine = [*reversed(collected.same_exam.get(student.id, (newest,)))]
+        if newest.refusal is not None and newest not in mine and not policy.needs_all_attempts:
+            mine.append(newest)  # a person must read it: an older file doesn't replace it
         todo = policy.to_grade(student, mine)
         attempts += todo
-        if todo[-1] != newest:
+        if todo[-1].sha256 != newest.sha256:
             latest.append(todo[-1])
     if latest:
         book.add_submissions(latest)  # by trusted times, these are the newest

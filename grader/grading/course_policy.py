@@ -72,7 +72,8 @@ class CoursePolicy:
     @property
     def has_deadline(self) -> bool:
         """Whether a submission to the set can be late."""
-        return self._usual.due is not None or self._usual.minutes is not None
+        usual = self._usual
+        return any(limit is not None for limit in (usual.due, usual.closes, usual.minutes))
 
     def lacks_time(self, student: Student, submission: Submission) -> bool:
         """Returns whether lateness matters for this file and its time is unknown."""
@@ -119,11 +120,21 @@ class CoursePolicy:
         )
 
     def by_time(self, mine: Sequence[Submission]) -> list[Submission]:
-        """Returns the files of one student, by time if all are known, else in the given order."""
+        """Returns the files of one student, by time if all are known, else in the given order.
+
+        A file that was handed in or collected several times is a single attempt, from its first
+        time on. If a time is unknown, its last place counts, as for any newer file.
+        """
         times = {submission: self._attempt_of(submission, None).received for submission in mine}
+        attempts: dict[str, Submission] = {}
         if None in times.values():
-            return list(mine)
-        return sorted(mine, key=lambda submission: times[submission] or datetime.min)
+            for submission in mine:
+                attempts.pop(submission.sha256, None)  # so that it gets the last place
+                attempts[submission.sha256] = submission
+        else:
+            for submission in sorted(mine, key=lambda one: times[one] or datetime.min):
+                attempts.setdefault(submission.sha256, submission)
+        return list(attempts.values())
 
     def _attempt_of(self, submission: Submission, score: float | None) -> Attempt:
         """Returns *submission* as an attempt, with the time at which it was handed in, if known."""
@@ -325,5 +336,10 @@ def _with_mean(row: Row, attempts: Sequence[CountedAttempt]) -> Row:
     listed = ", ".join(points(final) for final in finals)
     why = " ".join([f"Mean of {count_of(len(valid), 'attempt')}: {listed}.", *reasons])
     mean = round(fmean(finals), 6)
-    lost = Deduction(points=round(row.score - mean, 6), why=why)
+    lost = Deduction(
+        points=round(row.score - mean, 6),
+        why=why,
+        late_seconds=max(attempt.deduction.late_seconds for attempt in valid),
+        slip_days=max(attempt.deduction.slip_days for attempt in valid),
+    )
     return replace(row, score=mean, raw_score=row.score, deduction=lost)

@@ -93,8 +93,11 @@ def counting_grades(
 def store_counting_grades(
     book: Gradebook, policy: CoursePolicy | None, students: Mapping[str, Student]
 ) -> None:
-    """Stores, as each student's current grade, that of the attempt that counts. Does nothing unless
-    the policy chooses between attempts."""
+    """Stores, as each student's current grade, that of the attempt that counts.
+
+    Does nothing unless the policy chooses between attempts. A student whose grade was withdrawn
+    gets none.
+    """
     if policy is None or not policy.may_choose_attempt:
         return
     attempts = read_attempts(book)
@@ -106,7 +109,7 @@ def store_counting_grades(
     changed = [
         attempts.grades[student, sha256]
         for student, sha256 in counting.items()
-        if current.get(student) != sha256
+        if student in current and current[student] != sha256
     ]
     if changed:
         book.put_grades(changed, why="another attempt counts")

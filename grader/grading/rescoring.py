@@ -58,12 +58,14 @@ def rescore(
             papers = replace(papers, correction=None)
         before = list(book.grades())
         policy = policy_of(book, papers.counts.exam.id)
-        may_choose = policy is not None and policy.may_choose_attempt
-        attempts = book.attempt_grades() if may_choose else before
+        old = {g.student: g for g in before}
+        # A student without a current grade is left out: that grade was withdrawn.
+        attempts = before
+        if policy is not None and policy.may_choose_attempt:
+            attempts = [g for g in book.attempt_grades() if g.student in old]
         scored = rescore_grades(book, papers, attempts)
         counting = {(g.student, g.submission_sha256) for g in before}
         after = {g.student: g for g in scored if (g.student, g.submission_sha256) in counting}
-        old = {g.student: g for g in before}
         changes = tuple(filter(None, (difference(old[who], g) for who, g in after.items())))
         if not dry_run:
             keep_correction(book, papers.correction, by=by, why=why)

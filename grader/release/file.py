@@ -24,6 +24,7 @@ from grader.files import read_bytes
 from grader.kinds import kinds
 from grader.model import ExamSet, Release, Student
 from grader.release import sealed
+from grader.release.roster import id_key, similarity
 
 SCHEMA = "systems-grader/release/v1"
 
@@ -87,12 +88,12 @@ def add_students_to(release: Release, students: tuple[Student, ...]) -> Release:
     The numbers of students already in the release never change. Raises SetupError if a student
     would get different numbers, or if two ids are too similar.
     """
-    folded = {name.casefold(): name for name in release.students}
+    folded = {id_key(name): name for name in release.students}
     for student in students:
-        other = folded.setdefault(student.id.casefold(), student.id)
+        other = folded.setdefault(id_key(student.id), student.id)
         if other != student.id:
             raise SetupError(
-                f"the ids '{student.id}' and '{other}' differ only in case, and so would files",
+                f"{similarity(student.id, other)}, and so would files",
                 fix="use the id in the release, or a different one",
             )
         was = release.students.get(student.id, student)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Iterable, Mapping
+import unicodedata
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 
 from grader.errors import Location, SpecError, SpecErrors
@@ -55,7 +56,8 @@ def load_roster(path: Path, skipped: Callable[[str], None] = lambda _: None) -> 
             continue
         cells = {k: row[i].strip() for k, i in columns.items() if i < len(row)}
         role, first, last = (cells.pop(name, "") for name in ("role", "first", "last"))
-        student = Student(**{"id": "", "name": f"{first} {last}".strip(), **cells})
+        cells["name"] = cells.get("name") or f"{first} {last}".strip()
+        student = Student(**{"id": "", **cells})
         if _is_staff(role):
             skipped(f"{student.id or student.name or student.email} ({role})")
             continue
@@ -65,7 +67,7 @@ def load_roster(path: Path, skipped: Callable[[str], None] = lambda _: None) -> 
             errors.append(SpecError(problem, where=where, fix=fix))
             continue
         students[student.id] = student
-        folded[student.id.casefold()] = student.id
+        folded[id_key(student.id)] = student.id
         problem = version_problem(student.version)
         if problem:
             errors.append(SpecError(problem, where=where, fix="name versions A, B, C, ..."))
@@ -91,19 +93,36 @@ def _is_staff(role: str) -> bool:
     return words.strip() in _STAFF
 
 
-def id_problem(name: str, folded: Container[str]) -> str | None:
-    """Returns why *name* can't be a student's id next to the ids in *folded* (casefolded), or None
+def id_key(name: str) -> str:
+    """Returns what all ids have in common that some file systems don't tell from the id *name*."""
+    return unicodedata.normalize("NFC", name).casefold()
+
+
+def similarity(one: str, other: str) -> str:
+    """Returns in what two different ids with the same `id_key` are alike, as a clause.
+
+    >>> similarity("kim", "Kim")
+    "the ids 'kim' and 'Kim' differ only in case"
+    """
+    how = "differ only in case or in the writing of a letter"
+    if unicodedata.normalize("NFC", one) == unicodedata.normalize("NFC", other):
+        how = "look the same"
+    elif one.lower() == other.lower():
+        how = "differ only in case"
+    return f"the ids '{one}' and '{other}' {how}"
+
+
+def id_problem(name: str, folded: Mapping[str, str]) -> str | None:
+    """Returns why *name* can't be a student's id next to the ids in *folded*, by `id_key`, or None
     if it can."""
     if not name:
         return "this row has no id"
     if not _is_file_name(name):
         return f"the id '{name[:40]}' can't be a file name"
-    if name.casefold() in folded:
-        other = folded[name.casefold()] if isinstance(folded, Mapping) else name
-        if other != name:
-            return f"the ids '{other}' and '{name}' differ only in case"
-        return f"the id '{name}' is used twice"
-    return None
+    other = folded.get(id_key(name))
+    if other is None:
+        return None
+    return f"the id '{name}' is used twice" if other == name else similarity(other, name)
 
 
 def _is_file_name(name: str) -> bool:

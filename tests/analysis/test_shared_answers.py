@@ -7,6 +7,7 @@ import random
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from grader.analysis import shared_answers
@@ -14,7 +15,9 @@ from grader.analysis.answer_matches import (
     Meaning,
     ProblemSheets,
     SheetEntry,
+    digits_of,
     find_matches,
+    is_round,
     largest_by_chance,
     pair_scores,
 )
@@ -91,6 +94,11 @@ def test_numbers_that_many_think_of_match_nothing(answer: float) -> None:
     found = find_matches(sheets_of([entry(20.37, answer), entry(answer, answer)]))
     assert not found.weights.any()
     assert not found.has_wrong.any()
+
+
+def test_numbers_of_numpy_have_the_digits_that_python_shows() -> None:
+    assert digits_of(np.float64(28.4)) == 3
+    assert not is_round(np.float64(28.4))
 
 
 def test_an_answer_that_fits_many_variants_matches_nothing() -> None:

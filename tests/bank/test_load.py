@@ -279,7 +279,9 @@ def test_a_private_bank_hides_a_problem_of_the_same_name(tmp_path: Path) -> None
         ("id,name,id\nada,Ada,a1\n", "two columns are named 'id'"),
         ("id,name\nbo,Bo\nada,Okafor, Ada\n", "roster.csv:3: this row has 3 cells"),
         ('id,name\nada,"Ada\nbo,Bo\n', "not CSV"),
-        ("id\nada\nADA\n", "differ only in case"),
+        ("id\nada\nADA\n", "'ada' and 'ADA' differ only in case"),
+        ("id\nweiß\nweiss\n", "differ only in case or in the writing of a letter"),
+        ("id\nZo\u00eb\nZoe\u0308\n", "look the same"),
         ("id\n../etc\n", "can't be a file name"),
         ("id,name\n,Ada\n", "this row has no id"),
         ("studnet,name\nada,Ada\n", "no column 'id'"),
@@ -296,6 +298,8 @@ def test_rosters_come_with_marks_semicolons_and_other_names_for_columns(tmp_path
     path = tmp_path / "roster.csv"
     path.write_bytes('\ufeffName;GitHub_Username;Email\n"Ek; Bo";bo;b@x\n\n'.encode())
     assert load_roster(path) == (Student(id="bo", name="Ek; Bo", email="b@x"),)
+    path.write_text("id,name,first_name,last_name\nada,,Ada,Okafor\n")
+    assert load_roster(path) == (Student(id="ada", name="Ada Okafor"),)
 
 
 # --- Releases

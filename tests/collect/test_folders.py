@@ -108,11 +108,18 @@ def test_a_decomposed_name_is_the_same_name(tmp_path: Path) -> None:
     assert students(found) == ["Élodie"]
 
 
+def test_two_ids_that_look_the_same_match_no_file(tmp_path: Path) -> None:
+    roster = {name: Student(id=name) for name in ("Zo\u00eb", "Zoe\u0308")}
+    found = collect(a_folder(tmp_path, {"Zo\u00eb.ipynb": ONE}), roster)
+    assert students(found) == []
+    assert "are too similar" in said(found)["Zo\u00eb.ipynb"]
+
+
 def test_two_ids_that_differ_in_case_alone_need_exact_names(tmp_path: Path) -> None:
     roster = {name: Student(id=name) for name in ("kim", "Kim")}
     found = collect(a_folder(tmp_path, {"Kim.ipynb": ONE, "KIM.ipynb": TWO}), roster)
     assert students(found) == ["Kim"]
-    why = "ambiguous name: 'kim' and 'Kim' differ only in case; rename the file"
+    why = "ambiguous name: 'kim' and 'Kim' are too similar; rename the file"
     assert said(found) == {"KIM.ipynb": why}
 
 

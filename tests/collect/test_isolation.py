@@ -188,7 +188,7 @@ def test_a_folder_that_may_be_two_students_is_nobodys_and_says_so(tmp_path: Path
     for path in both(tmp_path, {"bob.ipynb": ONE, "KIM/bob.ipynb": TWO}):
         found = collect(path, known)
         assert taken(found) == {"bob": "bob.ipynb"}
-        why = "ambiguous name: 'kim' and 'Kim' differ only in case; rename the file"
+        why = "ambiguous name: 'kim' and 'Kim' are too similar; rename the file"
         assert warned(found) == {"KIM/bob.ipynb": why}
 
 

@@ -136,6 +136,13 @@ def test_after_the_set_closed_an_attempt_does_not_count():
     assert "after the set closed" in after.why
 
 
+def test_without_a_due_date_only_the_closing_date_matters():
+    closing = Rules(closes=DUE, minutes=60, late=TEN_PERCENT)
+    for late, counts in ((timedelta(0), True), (timedelta(seconds=1), False)):
+        found = deduction_for(closing, an_attempt(late), 10.0, NEW_YORK)
+        assert (found.points, found.counts) == (0, counts)
+
+
 def test_where_late_work_is_not_accepted_the_grace_period_still_holds():
     strict = rules(LatePolicy(accept=False, grace="5 min"))
     assert deduction_for(strict, an_attempt(timedelta(minutes=5)), 10.0, NEW_YORK).counts

@@ -118,3 +118,8 @@ def test_our_own_table_may_use_semicolons(read):
     [line] = read("student;received;by\nada;2026-10-05 23:59;kim\n")
     assert (line.student, line.by) == ("ada", "kim")
     assert line.received == datetime(2026, 10, 5, 21, 59, tzinfo=UTC)
+
+
+def test_an_entry_of_gradescope_without_a_submitter_names_nobody(read):
+    text = "s_1:\n  :submitters:\n  -\n  :created_at: 2026-10-05 21:59:00 Z\n"
+    assert read(text) == ()

@@ -16,6 +16,7 @@ from grader.grading.manual import criteria_of
 from grader.grading.sources import rows_of, source_of
 from grader.grading.tally import tally
 from grader.model import Submission
+from grader.model.course import TimeSource
 from grader.model.result import Standing
 from tests.helpers.banks import a_bank, a_roster
 from tests.helpers.commands import fails, ok, run
@@ -62,14 +63,14 @@ def hand_in(home: Path, student: str, name: str, *, wrong: bool = False) -> None
     os.utime(path, (1_700_000_000 + int(name),) * 2)
 
 
-def graded(home: Path, course: str = HEAD + LATE + DUE, times: str = "", **more: object) -> str:
+def graded(home: Path, course: str = HEAD + LATE + DUE, times: str = "", folder: str = "in") -> str:
     (home / "course.yaml").write_text(course)
     given: list[object] = []
     if times:
         (home / "times.csv").write_text(times)
         given = ["--times", home / "times.csv"]
     result = ok(
-        "grade", home / "in", "--release", home / "release", "--out", home / "results",
+        "grade", home / folder, "--release", home / "release", "--out", home / "results",
         "--bank", home / "bank", "--course", home / "course.yaml", *given,
     )  # fmt: skip
     return result.stdout
@@ -396,6 +397,12 @@ def test_a_wrong_table_of_times_names_its_line(home: Path) -> None:
         ("student,received\neve,2026-10-05\n", "times.csv:2: there is no student 'eve'"),
         ("student,received,source\nada,2026-10-05,post\n", "times.csv:2: unknown source 'post'"),
         ("student,file,received\nada,9.ipynb,2026-10-05\n", "'ada' has no file called '9.ipynb'"),
+        ("student,received\nada,2026-10-05\n,2026-10-06\n", "csv:3: this row names no student"),
+        (
+            "student,received\nada,2026-10-05\nbo,2026-10-05\nada,2026-10-06\n",
+            "times.csv:4: 'ada' has two times for the same file",
+        ),
+        ("student,received,received\nada,2026-10-05,\n", "two columns are named 'received'"),
     ]:
         (home / "times.csv").write_text(times)
         (home / "course.yaml").write_text(HEAD + DUE)
@@ -501,3 +508,80 @@ def test_a_single_attempt_counts_whatever_the_policy(home: Path) -> None:
     assert policy is not None
     only = Submission(student="ada", path=str(home / "in" / "ada" / "1.ipynb"), sha256="0" * 64)
     assert policy.order(ada, [only]) == (only,)
+
+
+@pytest.mark.parametrize("has_times", [False, True])
+def test_a_file_that_is_collected_again_is_no_further_attempt(home: Path, has_times: bool) -> None:
+    times = ATTEMPTS.format(second="2026-10-05 13:00") if has_times else ""
+    first = times and "student,file,received\nada,1.ipynb,2026-10-05 12:00\n"
+    graded(home, attempts("{limit: 2}"), first)
+    hand_in(home, "ada", "2", wrong=True)
+    shutil.copytree(home / "in", home / "again")
+    graded(home, attempts("{limit: 2}"), times, folder="again")
+    assert "deduction" not in grade_of(home)
+    assert score_of(home) == 0, "the second attempt counts"
+    graded(home, attempts("{count: mean, deduct: 10%}"), times, folder="again")
+    assert "Mean of 2 attempts: " in grade_of(home)["deduction"]["why"]
+
+
+def test_after_a_set_without_a_due_date_closed_nothing_counts(home: Path) -> None:
+    closes = HEAD + LATE + "sets:\n  quiz: {closes: 2026-10-05 23:59}\n"
+    times = "student,received\nada,2026-10-06 00:05\nbo,2026-10-05 12:00\n"
+    graded(home, closes, times)
+    assert (score_of(home), score_of(home, "bo")) == (0, 1)
+    said = "6 min after the closing date (Oct 5, 2026, 23:59 CEST), so this attempt does not count"
+    assert said.replace("6 min", "5 min 1 s") in grade_of(home)["deduction"]["why"]
+    assert "2 submissions have no trusted time" in noted(home, "", closes)
+
+
+def test_the_mean_of_late_attempts_uses_up_slip_days(home: Path) -> None:
+    hand_in(home, "ada", "2", wrong=True)
+    times = ATTEMPTS.format(second="2026-10-06 12:00")
+    graded(home, "slip_days: 2\n" + attempts("{count: mean}"), times)
+    deduction = grade_of(home)["deduction"]
+    assert (deduction["slip_days"], deduction["late_seconds"]) == (1, 12 * 3600 + 1)
+    assert score_of(home) == pytest.approx(0.5)
+
+
+def test_an_older_file_replaces_an_unreadable_one_only_if_that_does_not_count(home: Path) -> None:
+    hand_in(home, "ada", "2", wrong=True)
+    damaged = home / "in" / "ada" / "3.ipynb"
+    damaged.write_text("{")
+    os.utime(damaged, (1_700_000_003,) * 2)
+    graded(home, HEAD + "sets: {quiz: {}}\n")
+    assert grade_of(home)["complete"] is False, "as without a course"
+    times = ATTEMPTS.format(second="2026-10-05 13:00") + "ada,3.ipynb,2026-10-21 13:00\n"
+    graded(home, times=times)
+    assert grade_of(home)["complete"] is True, "it came after the set closed"
+    assert score_of(home) == 0
+
+
+def test_a_withdrawn_grade_stays_withdrawn_when_the_course_or_the_specs_change(home: Path) -> None:
+    hand_in(home, "ada", "2", wrong=True)
+    graded(home, attempts("{count: best}"), ATTEMPTS.format(second="2026-10-05 13:00"))
+    with Gradebook.open(home / "results") as book:
+        book.withdraw_grade("ada", by="kim", why="of another student")
+    ok("score", home / "results", "--bank", home / "bank")
+    ok("score", home / "results", "--course", home / "course.yaml", "--bank", home / "bank")
+    with Gradebook.open(home / "results") as book:
+        assert [grade.student for grade in book.grades()] == ["bo"]
+
+
+def test_a_table_with_one_kind_of_time_keeps_the_stored_times_of_the_other(home: Path) -> None:
+    course = HEAD + LATE + TIMED
+    graded(home, course, "student,started\nada,2026-10-05 10:00\n")
+    graded(home, course, "student,received,source\nada,2026-10-05 11:20,forge\n")
+    assert score_of(home) == pytest.approx(0.75)
+    graded(home, course, "student,started\nada,2026-10-05 10:30\n")
+    assert score_of(home) == 1
+    with Gradebook.open(home / "results") as book:
+        [stored] = book.times()
+    assert (stored.source, stored.received) == (TimeSource.FORGE, "2026-10-05T09:20:00+00:00")
+
+
+def test_a_table_of_times_names_copies_and_files_with_exclamation_marks(home: Path) -> None:
+    shutil.copy(home / "in" / "ada" / "1.ipynb", home / "in" / "ada" / "copy!.ipynb")
+    times = "student,file,received\nada,1.ipynb,{}\nada,copy!.ipynb,{}\n"
+    for first, second in (("07", "05"), ("05", "07")):
+        graded(home, times=times.format(f"2026-10-{first} 12:00", f"2026-10-{second} 12:00"))
+        assert score_of(home) == 1, "the earliest time of equal files counts"

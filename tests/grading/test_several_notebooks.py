@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from grader.bank.folders import Bank
-from grader.collect import CollectedSubmissions, collect
+from grader.collect import CollectedSubmissions, collect, entries
 from grader.gradebook import Gradebook
 from grader.grading.ownership import exam_fit, owner_check
 from grader.grading.sources import NOTICES, collect_warnings
@@ -122,6 +122,15 @@ def test_a_newer_file_that_can_not_be_read_may_be_the_exam(
 ) -> None:
     exam = made.of(release.students["ada"])
     assert graded(collected(release, tmp_path, exam=exam, damaged=b"{")) == "damaged"
+
+
+def test_files_of_other_exams_are_no_attempts_if_not_all_files_were_examined(
+    release: Release, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(entries, "MAX_EACH", 3)
+    found = collected(release, tmp_path, first=HOMEWORK, second=HOMEWORK, third=HOMEWORK)
+    assert graded(found) == "…"
+    assert found.same_exam == {}
 
 
 def test_of_nothing_but_other_notebooks_the_newest_counts(release: Release, tmp_path: Path) -> None:

@@ -23,7 +23,7 @@ from grader.integrations.paper.printing import print_exam
 from grader.model import Release, Student
 from grader.notebook import read
 from grader.notebook.self_description import read_description
-from grader.release.file import load_release
+from grader.release.file import add_students_to, load_release
 from grader.release.rendering import Notebooks, make_release
 from grader.release.roster import load_roster
 from grader.release.versions import assign_versions, of_version, sample_student
@@ -183,6 +183,22 @@ def test_versions_that_mean_two_things_are_refused(tmp_path: Path, text: str, sa
     assert said in str(error.value)
     assert "roster.csv" in str(error.value)
     assert "fix" in str(error.value)
+
+
+def test_a_student_whose_id_looks_like_another_is_not_added(bank: Path, tmp_path: Path) -> None:
+    out = tmp_path / "release"
+    ok(
+        "render",
+        "quiz",
+        "--out",
+        out,
+        "--bank",
+        bank,
+        "--roster",
+        a_roster(tmp_path, "id\nZo\u00eb"),
+    )
+    with pytest.raises(SetupError, match="look the same, and so would files"):
+        add_students_to(load_release(out), (Student(id="Zoe\u0308"),))
 
 
 def test_an_id_and_a_version_are_kept_apart_without_a_roster_too() -> None:

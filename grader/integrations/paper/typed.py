@@ -11,7 +11,7 @@ from grader.integrations.paper.pages import HEAD
 from grader.model import Student
 from grader.model.printed import POINTS, AnswerForm, AnswerPlace
 from grader.registry import suggest
-from grader.release.roster import id_problem
+from grader.release.roster import id_key, id_problem
 from grader.text.csv_table import table_rows
 from grader.text.spreadsheet import unescape_cell
 
@@ -77,7 +77,7 @@ class _Sheet:
 
     def errors(self, rows: Sequence[tuple[int, list[str]]]) -> Iterator[SpecError]:
         """Yields the errors of all lines."""
-        folded: set[str] = set()
+        folded: dict[str, str] = {}
         for line, cells in rows:
             if any(cell.strip() for cell in cells[len(self.columns) :]):
                 what = "this line has more cells than the first"
@@ -89,7 +89,7 @@ class _Sheet:
                 fix = "keep one line per student, with the id from the roster"
                 yield self.error(line, problem, fix)
                 continue
-            folded.add(row.student.id.casefold())
+            folded[id_key(row.student.id)] = row.student.id
             yield from self._version_errors(row, self._cells(cells).get("check", ""), line)
 
     def _cells(self, cells: Sequence[str]) -> dict[str, str]:
