@@ -27,6 +27,10 @@ def load_exam(path: Path, known: Collection[str], searched: str = "") -> tuple[E
         what, fix = "this file is a problem, and a set is needed", "list its id in a set file"
         raise SpecErrors((source.error((), what, fix),))
     exam = exam_from(source, known, searched)
+    if exam.minutes is not None and exam.minutes <= 0:
+        what = f"a set can't take {exam.minutes:g} minutes"
+        fix = "write a number above 0, or omit 'minutes:'"
+        raise SpecErrors((source.error(("minutes",), what, fix),))
     if exam.id != path.stem:
         what = f"the id '{exam.id}' is not the file name '{path.stem}'"
         fix = "make them the same, since sets are found by file name"

@@ -108,18 +108,20 @@ class PlatformPeople:
     def _is_numbered(self, who: PlatformSender) -> bool:
         return who.user in self._users and self._platform in ("", who.platform)
 
-    def explain_failure(self, who: PlatformSender) -> str:
-        """Returns why `find` found no student for the sender *who*, and what to do."""
+    def explain_failure(self, who: PlatformSender, folder: str = "") -> str:
+        """Returns why `find` found no student for the sender *who*, and what to do. *folder* is the
+        folder whose name looks like the sender's; empty if that is the file's name."""
+        fix = f"rename the folder '{folder}'" if folder else "rename the file to STUDENT.ipynb"
         if who.is_ambiguous:
             what = f"ambiguous name: {who.platform}'s '{who.name}' (number {who.user})"
-            return f"{what}, or the second number in it; rename the file to STUDENT.ipynb"
+            return f"{what}, or the second number in it; {fix}"
         same = self._names.get(_letters_only([who.name]), set())
         if len(same) > 1:
             listed = ", ".join(f"'{student}'" for student in sorted(same))
             what = f"{listed} all have the {who.platform} name '{who.name}'"
         else:
             what = f"no student on the roster is {who.platform}'s '{who.name}' (number {who.user})"
-        return f"{what}; use --names FILE, or rename the file to STUDENT.ipynb"
+        return f"{what}; use --names FILE, or {fix}"
 
 
 def check_platform(users: Mapping[str, str] | None, platforms: Collection[str]) -> None:

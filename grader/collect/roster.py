@@ -90,7 +90,9 @@ class Roster:
         """Returns a notice about a file that belongs to no known student."""
         owner = self.owner(name)
         if owner.by is not None:
-            return make_notice("warning", name, self.people.explain_failure(owner.by))
+            folder = next((part for part in name.parts[:-1] if parse_sender(part)), "")
+            why = self.people.explain_failure(owner.by, display_name(folder))
+            return make_notice("warning", name, why)
         stem = display_name(name.stem)
         text = f"'{stem}' is not on the roster"
         if len(name.parts) > 1:

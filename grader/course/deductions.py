@@ -118,7 +118,10 @@ class _Lateness:
         A day ends at the same time of day in the zone: it has 25 hours when clocks are set back.
         """
         span = _local(self.received, self.zone) - _local(self.due, self.zone)
-        return max(1, math.ceil(span / timedelta(days=1)))
+        days = max(1, math.ceil(span / timedelta(days=1)))
+        # If that time of day occurs twice, the day ends with the second.
+        has_begun = days == 1 or self.with_slip_days(days - 1).span > timedelta(0)
+        return days if has_begun else days - 1
 
     def with_slip_days(self, days: int) -> _Lateness:
         """Returns the lateness if the due date were *days* later, at the same time of day."""

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Collection
 from dataclasses import fields
+from itertools import takewhile
 from pathlib import Path
 
 from grader.bank.yaml12 import Located, parse_yaml, read_yaml, scalar
@@ -14,6 +16,8 @@ from grader.files import exclusive_lock, write_atomic
 from grader.model.course import Course, Grant
 from grader.registry import nearest
 
+_END = re.compile(r"\.\.\.(\s|\Z)")
+"""The line that ends a YAML document."""
 _BARE = ("student", "section", "set", "by")
 """Fields whose values are ids, which usually need no quotes."""
 
@@ -27,11 +31,13 @@ def add_grant(path: Path, grant: Grant) -> Course:
     with exclusive_lock(path.parent):
         source = read_yaml(path)
         course_from(source)  # the errors that are there already
-        text = path.read_text(encoding="utf-8-sig")
+        text = path.read_bytes().decode("utf-8-sig")
         changed = _insert_grant(text, source, grant)
+        if "\r\n" in text:
+            changed = changed.replace("\n", "\r\n")
         try:
             course = course_from(parse_yaml(changed.encode(), str(path)))
-        except SpecErrors as wrong:
+        except SpecError as wrong:
             # Without their lines, which the file does not have.
             errors = (
                 SpecError(f"the exception was not added: {e.what}", where=str(path), fix=e.fix)
@@ -58,9 +64,11 @@ def unknown_students(course: Course, set_id: str, students: Collection[str]) -> 
 
 def _insert_grant(text: str, source: Located, grant: Grant) -> str:
     """Returns the *text* of a course file with *grant* added as the last exception."""
-    lines = text.splitlines()
+    all_lines = text.splitlines()
+    lines = list(takewhile(lambda line: not _END.match(line), all_lines))
+    after = all_lines[len(lines) :]
     if "grants" not in source.data:
-        return "\n".join([*lines, "", "grants:", *_grant_lines(grant, 2)]) + "\n"
+        return "\n".join([*lines, "", "grants:", *_grant_lines(grant, 2), *after]) + "\n"
     if not source.data["grants"] or _is_inline(source, lines):
         fix = "under 'grants:', start each exception on its own line with '- '"
         raise SetupError(
@@ -68,9 +76,10 @@ def _insert_grant(text: str, source: Located, grant: Grant) -> str:
             where=str(source.at(("grants",))),
             fix=fix,
         )
-    first = source.values["grants", 0][1]
+    first = source.values["grants", 0][0]
+    indent = lines[first - 1].index("-")
     at = _find_end(source, lines)
-    return "\n".join([*lines[:at], *_grant_lines(grant, first - 3), *lines[at:]]) + "\n"
+    return "\n".join([*lines[:at], *_grant_lines(grant, indent), *lines[at:], *after]) + "\n"
 
 
 def _is_inline(source: Located, lines: list[str]) -> bool:
@@ -96,7 +105,9 @@ def _grant_lines(grant: Grant, indent: int) -> list[str]:
     """Returns *grant* as an item of a YAML list, indented by *indent* spaces."""
     values = {f.name: getattr(grant, f.name) for f in fields(grant)}
     order = ("student", "section", "set", "until", "time", "attempts", "exempt", "received", "why")
-    names = [name for name in (*order, "by") if values[name] not in (None, False)]
+    names = [
+        name for name in (*order, "by") if values[name] is not None and values[name] is not False
+    ]
     texts = [f"{name}: {_yaml_scalar(name, values[name])}" for name in names]
     space = " " * indent
     return [f"{space}- {texts[0]}", *(f"{space}  {text}" for text in texts[1:])]

@@ -23,6 +23,10 @@ _ZONE_FIX = (
 )
 _DATES = {"opens": True, "due": False, "closes": False, "feedback": True}
 """The dates of a set, and whether each begins something."""
+_MOST_MINUTES = 1_000_000
+"""The longest time limit, almost two years: a number by mistake, such as 1e12, would overflow."""
+_MOST_FACTOR = 1_000
+"""The largest factor on a time limit, for the same reason."""
 
 
 def find_course(named: Path | None, banks: tuple[Path, ...]) -> Path | None:
@@ -104,9 +108,10 @@ def _check_sets(course: Course, source: Located, zone: ZoneInfo) -> Iterator[Spe
             yield from _check_attempts(course_set.attempts, source, (*at, "attempts"))
         if course_set.grading is not None:
             yield from check_grading(course_set.grading, course, source, (*at, "grading"))
-        if course_set.minutes is not None and course_set.minutes <= 0:
+        if course_set.minutes is not None and not 0 < course_set.minutes <= _MOST_MINUTES:
             what = f"a time limit can't be {course_set.minutes:g} minutes"
-            yield source.error((*at, "minutes"), what, "write a number above 0, or omit 'minutes:'")
+            fix = f"write a number above 0 and up to {_MOST_MINUTES}, or omit 'minutes:'"
+            yield source.error((*at, "minutes"), what, fix)
         if course_set.slip_days is not None and course_set.slip_days < 0:
             what = "the number of slip days can't be negative"
             yield source.error((*at, "slip_days"), what, "write 0 or more")
@@ -201,10 +206,11 @@ def _check_effect(grant: Grant, course: Course, source: Located, at: Path_) -> I
 
 
 def _check_factor(grant: Grant, course: Course, source: Located, at: Path_) -> Iterator[SpecError]:
-    """Yields an error if the time factor of *grant* is below 1 or its set has no time limit."""
-    if grant.time is not None and grant.time < 1:
-        fix = "write 1 or more, such as 1.5"
-        yield source.error(at, "the time factor can't be less than 1", fix)
+    """Yields an error if the time factor of *grant* is below 1 or too large, or if its set has no
+    time limit."""
+    if grant.time is not None and not 1 <= grant.time <= _MOST_FACTOR:
+        fix = f"write a number from 1 to {_MOST_FACTOR}, such as 1.5"
+        yield source.error(at, f"the time factor can't be {grant.time:g}", fix)
     timed = course.sets.get(grant.set) if grant.set is not None else None
     if timed is not None and timed.minutes is None:
         fix = "use 'until:' for a later due date, or give the set 'minutes:'"

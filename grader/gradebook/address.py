@@ -29,8 +29,11 @@ def parse_address(text: str, *, schema: str = "") -> URL:
     try:
         url = make_url(text)
     except (ArgumentError, ValueError):
+        without_password = re.sub(r"(//[^/@:]*):.*@", r"\1:***@", text)
         raise SetupError(
-            "this is not the address of a database", where=text, fix=f"write it like {_EXAMPLE}"
+            "this is not the address of a database",
+            where=without_password,
+            fix=f"write it like {_EXAMPLE}",
         ) from None
     where = display_address(url)
     if url.get_backend_name() not in ("postgresql", "postgres"):

@@ -28,7 +28,8 @@ class GradeCurve:
     why: str
 
     def __str__(self) -> str:
-        added = f" plus {points(self.points)}" if self.points else ""
+        sign = "minus" if self.points < 0 else "plus"
+        added = f" {sign} {points(abs(self.points))}" if self.points else ""
         return f"total times {self.factor:g}{added}, at most the maximum"
 
 

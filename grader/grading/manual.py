@@ -3,6 +3,7 @@ overwritten."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -198,11 +199,15 @@ def make_override(student: str, answer: str, points: float, *, by: str, why: str
 
 def _allowed_points(mark: Mark, points: float) -> float:
     """Returns *points*, or the exact maximum if they are printed like it, such as 6.67."""
-    if worth(points) == worth(mark.max_points):
+    if math.isnan(points):
+        fix = f"write a number from 0 to {worth(mark.max_points)}"
+        raise SetupError(f"the points of '{mark.name}' are not a number", fix=fix)
+    # `worth` can't print numbers that are infinite or far too large.
+    if points < mark.max_points + 1 and worth(points) == worth(mark.max_points):
         return mark.max_points
     if points > mark.max_points:
         raise SetupError(
-            f"{worth(points)} is more than the {worth(mark.max_points)} points of '{mark.name}'",
+            f"{points:g} is more than the {worth(mark.max_points)} points of '{mark.name}'",
             fix="assign at most that many points",
         )
     return points

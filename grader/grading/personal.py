@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import zipfile
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from pathlib import Path
 
 from grader.bank.folders import Bank
@@ -63,7 +64,8 @@ def archive_student(out: Path, student: str, target: Path, *, by: str, why: str)
 def _write_zip(target: Path, contents: Mapping[str, bytes], files: list[Path], out: Path) -> None:
     """Writes *contents*, by name, and *files*, by their paths in *out*, to the new zip *target*."""
     try:
-        with zipfile.ZipFile(target, "x", zipfile.ZIP_DEFLATED) as zipped:
+        # A zip can't have dates before 1980 or after 2107; the nearest date stands for them.
+        with zipfile.ZipFile(target, "x", zipfile.ZIP_DEFLATED, strict_timestamps=False) as zipped:
             for name, data in contents.items():
                 zipped.writestr(name, data)
             for path in files:
@@ -72,8 +74,12 @@ def _write_zip(target: Path, contents: Mapping[str, bytes], files: list[Path], o
         raise SetupError(
             "this file exists already", where=str(target), fix="choose another name for --out"
         ) from None
-    except OSError as error:
-        raise make_write_error(error, target) from error
+    except BaseException as error:
+        with suppress(OSError):
+            target.unlink()  # a part of it would keep the next run from writing it
+        if isinstance(error, OSError):
+            raise make_write_error(error, target) from error
+        raise
 
 
 def forget_student(

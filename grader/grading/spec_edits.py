@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -16,7 +15,7 @@ from grader.registry import suggest
 from grader.release.file import edit_specs
 
 _PLACE = re.compile(r"([^/=\s]+)/([^/=\s]+)\Z")
-_FACTOR = re.compile(r"([0-9.]+)x\Z")
+_FACTOR = re.compile(r"([0-9]+(?:\.[0-9]*)?|\.[0-9]+)x\Z")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -121,5 +120,5 @@ def _tolerance(text: str) -> dict[str, object]:
     if text.endswith("%"):
         return {"relative": text}
     if factor := _FACTOR.match(text):
-        return {"factor": json.loads(factor[1]) * 1.0}
+        return {"factor": float(factor[1])}
     return {"absolute": scalar(text)}

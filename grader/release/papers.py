@@ -272,8 +272,10 @@ def bind(book: Gradebook, release: Release, file: Path) -> None:
             fix="use that release, or choose another folder for --out",
         )
     file = file / "release.json" if file.is_dir() else file
-    # A relative path allows the course's folder to be moved as a whole.
-    source = os.path.relpath(file.resolve(), book.folder.resolve())
+    source = str(file.resolve())
+    with suppress(ValueError):  # on Windows, between two drives
+        # A relative path allows the course's folder to be moved as a whole.
+        source = os.path.relpath(source, book.folder.resolve())
     if bound is None or book.setting(SOURCE) != source:
         book.set_setting(RELEASE, release.id)
         book.set_setting(SOURCE, source)

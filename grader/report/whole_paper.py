@@ -106,5 +106,6 @@ def _describe_obstacle(items: str, shapes: list[Shape]) -> str:
             return "Students answered different parts of a single question."
         return "The papers differ in the number of their questions, or in the points of a question."
     if len(shapes[0]) < 2:
-        return "A paper with a single part has no reliability of this kind."
+        item = items.removesuffix("s")
+        return f"A paper with a single {item} that counts has no reliability of this kind."
     return ""

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from grader.errors import SpecError
 from grader.text.markdown import author_text, feedback_text, inline_text
-from grader.text.words import kind_words, points
+from grader.text.words import count_points, kind_words, points
 from grader.units import format_number
 
 if TYPE_CHECKING:
@@ -44,6 +44,7 @@ def _sha256(text: str) -> str:
 
 _PAGE_FILTERS: Mapping[str, object] = {
     "author_text": author_text,
+    "count_points": count_points,
     "feedback_text": feedback_text,
     "inline": inline_text,
     "kind": kind_words,

@@ -265,6 +265,12 @@ def test_a_problem_in_place_of_a_set_is_one_error(tmp_path: Path) -> None:
     assert error.what == "this file is a problem, and a set is needed"
 
 
+def test_a_set_takes_more_than_no_time(tmp_path: Path) -> None:
+    folder = a_bank(tmp_path, exam="id: quiz\ntitle: A quiz\nminutes: -5\nproblems: [sample]\n")
+    with pytest.raises(SpecErrors, match="a set can't take -5 minutes"):
+        Bank.open([folder]).exam("quiz")
+
+
 def test_a_private_bank_hides_a_problem_of_the_same_name(tmp_path: Path) -> None:
     first = a_bank(tmp_path / "one", SPEC.replace("Weights of", "My weights of"))
     second = a_bank(tmp_path / "two")

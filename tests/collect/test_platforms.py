@@ -141,6 +141,11 @@ def test_late_is_seen() -> None:
     assert parse_sender("x" * 5000 + "_1_2_a.ipynb") is None
 
 
+def test_a_folder_that_looks_like_a_sender_is_named_as_what_to_rename() -> None:
+    said = Roster(KNOWN).unknown_notice(PurePosixPath("hw_1_2026_submissions/bo.ipynb")).text
+    assert said.endswith("use --names FILE, or rename the folder 'hw_1_2026_submissions'")
+
+
 @pytest.mark.parametrize(
     ("text", "numbers"),
     [

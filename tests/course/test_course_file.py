@@ -111,6 +111,12 @@ def test_slip_days_of_a_set_are_at_most_those_of_the_course(course_file):
         ("    until: 2026-10-07 23:59\n", "", "this exception changes nothing"),
         ("due: 2026-10-05 23:59", "", "has no due date to extend"),
         ("student: ada", "section: C", "the course has no section 'C'"),
+        ("minutes: 60", "minutes: 1e12", ":13:36: a time limit can't be 1e+12 minutes"),
+        (
+            "set: midterm\n    until: 2026-10-07 23:59",
+            "set: quiz\n    time: 1e12",
+            "the time factor can't be 1e+12",
+        ),
         ("limit: 2", "limit: 0", "at least one attempt must count"),
         ("slip_days: 4", "slip_dais: 4", "did you mean 'slip_days'?"),
         ("role: instructor", "role: boss", "'role' can't be the text 'boss'"),
@@ -188,6 +194,9 @@ def test_an_added_exception_leaves_the_rest_of_the_file_as_it_is(course_file):
         COURSE[: COURSE.index("grants:")],
         "grants:\n- {student: ada, set: quiz, time: 2, why: x, by: kim}\n"
         + COURSE[: COURSE.index("grants:")],
+        COURSE.replace("  - student", "  -   student").replace("\n    ", "\n      "),
+        COURSE + "...\n",
+        COURSE[: COURSE.index("grants:")] + "... # the end\n",
     ],
 )
 def test_an_exception_is_added_wherever_the_list_is(course_file, text):
@@ -202,6 +211,24 @@ def test_an_exception_with_an_error_leaves_the_file_unchanged(course_file):
     with pytest.raises(SpecErrors, match=says):  # without a line, which the file does not have
         add_grant(path, Grant(student="bob", set="final", time=1.5, why="x", by="kim"))
     assert path.read_text() == COURSE
+
+
+def test_an_exception_that_would_make_no_yaml_is_not_added(course_file):
+    path = course_file("{id: systems, staff: {kim: {role: instructor}}}\n")
+    with pytest.raises(SpecErrors, match=f"^{re.escape(str(path))}: the exception was not added"):
+        add_grant(path, Grant(student="bob", exempt=True, why="x", by="kim"))
+
+
+def test_an_exception_with_a_factor_of_0_is_not_added_without_it(course_file):
+    with pytest.raises(SpecErrors, match="the time factor can't be 0"):
+        add_grant(course_file(), replace(GRANT, time=0, attempts=3))
+
+
+def test_line_ends_of_windows_stay(course_file):
+    path = course_file()
+    path.write_bytes(COURSE.replace("\n", "\r\n").encode())
+    add_grant(path, GRANT)
+    assert path.read_bytes().count(b"\n") == path.read_bytes().count(b"\r\n")
 
 
 def test_a_list_on_one_line_is_not_changed(course_file):

@@ -94,6 +94,11 @@ def test_slip_days_move_the_due_date_with_its_grace_period():
         ("2027-03-27 23:59", "2027-03-28 23:59", 1),
         ("2027-03-27 23:59", "2027-03-29 00:00", 2),
         ("2026-10-25 02:30", "2026-10-25 02:59", 1),
+        (
+            "2026-10-24 02:30",
+            "2026-10-25 02:40+02:00",
+            1,
+        ),  # the first 2:40 is before the second 2:30
     ],
 )
 def test_a_day_ends_at_the_same_time_of_day_even_if_clocks_change(due, received, days):

@@ -49,6 +49,12 @@ class TestAddresses:
         course = Course(id="mlsys", gradebook="postgresql://host/grades")
         assert wanted_address(tmp_path, "", "midterm", course) is None
 
+    @pytest.mark.parametrize("text", ["postgresql://kim:a@b@host:x/grades", "pg//kim:a@b@host/x"])
+    def test_a_malformed_address_is_shown_without_its_password(self, text):
+        with pytest.raises(SetupError, match=r"//kim:\*\*\*@host") as caught:
+            parse_address(text)
+        assert "a@b" not in str(caught.value)
+
     def test_a_folder_with_a_gradebook_takes_no_other(self, tmp_path):
         Gradebook.open(tmp_path, create=True).close()
         at = parse_address("postgresql://host/grades?schema=midterm")

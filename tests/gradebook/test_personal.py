@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
 import sqlite3
+import sys
 import zipfile
 from pathlib import Path
 
@@ -114,3 +116,22 @@ def test_an_unknown_student_is_named_and_a_file_is_not_overwritten(tmp_path, cap
     said = fails(capsys, "archive", out, "s00", "--out", tmp_path / "s00.zip")
     assert "exists already" in said
     assert (tmp_path / "s00.zip").read_text() == "mine"
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="a file that opens but can't be read")
+def test_an_archive_takes_old_dates_and_a_failed_one_is_not_in_the_way(tmp_path, capsys):
+    out = tmp_path / "out"
+    a_class(tmp_path, 1).graded(out)
+    page = out / "feedback" / "s00.html"
+    data = page.read_bytes()
+    page.unlink()
+    page.symlink_to("/proc/self/mem")
+    archive = ("archive", out, "s00", "--out", tmp_path / "s00.zip")
+    fails(capsys, *archive)
+    page.unlink()
+    page.write_bytes(data)
+    os.utime(page, (0, 0))
+    ok(*archive)
+    with zipfile.ZipFile(tmp_path / "s00.zip") as zipped:
+        assert zipped.read("feedback/s00.html") == data
+    assert "this file exists already" in fails(capsys, *archive)

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from grader.gradebook import Gradebook
+from grader.grading.adjustments import GradeCurve
 from tests.helpers.banks import SPEC, a_bank, a_roster
 from tests.helpers.commands import fails, ok
 
@@ -98,6 +99,7 @@ def test_the_class_is_as_planned(home: Path) -> None:
     [
         (("--tolerance", "sample/share=2%"), {"cy": (1, 3)}),
         (("--tolerance", "sample/share=3x"), {"cy": (1, 3), "bo": (1.5, 3)}),
+        (("--tolerance", "sample/share=03.x"), {"cy": (1, 3), "bo": (1.5, 3)}),
         (("--credit", "sample/share=fp32:75%"), {"bo": (1.5, 2.5)}),
         (("--key", "sample/share=2 * weights / gpus"), {"ada": (3, 1), "bo": (1.5, 3)}),
         (
@@ -187,6 +189,9 @@ def test_a_curve_lasts_is_visible_and_can_return(home: Path) -> None:
     report = (home / "results/report/index.html").read_text()
     assert "deducted in all" not in report
     assert grade_of(home, "bo")["deduction"]["curve"] == pytest.approx(0.8)
+    assert (
+        str(GradeCurve(factor=1, points=-2, why="")) == "total times 1 minus 2, at most the maximum"
+    )
     # A second curve replaces the first.
     assert who(what_if(home, "--curve", "1")) == {"bo": (2.3, 1.5), "cy": (1.7, 1)}
     ok("what-if", home / "results", "--withdraw", "--why", "no", "--bank", home / "bank")
@@ -225,6 +230,8 @@ def test_another_late_policy_can_be_tried_and_applied(home: Path) -> None:
         (("--tolerance", "sample/share"), "has no value"),
         (("--tolerance", "sample/bound=2%"), "tolerance"),
         (("--tolerance", "sample/share=wide"), "can't change 'tolerance sample/share=wide'"),
+        (("--tolerance", "sample/share=.5x"), "can't change 'tolerance sample/share=.5x'"),
+        (("--tolerance", "sample/share=1.5.2x"), "can't change 'tolerance sample/share=1.5.2x'"),
         (("--key", "sample/share=weight / gpus"), "weight"),
         (("--credit", "sample/share=fp32"), "has no credit"),
         (("--credit", "sample/share=fp33:1"), "did you mean 'fp32'?"),

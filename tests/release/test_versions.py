@@ -6,6 +6,7 @@ import csv
 import hashlib
 import io
 import json
+import ntpath
 import os
 from pathlib import Path
 
@@ -24,6 +25,7 @@ from grader.model import Release, Student
 from grader.notebook import read
 from grader.notebook.self_description import read_description
 from grader.release.file import add_students_to, load_release
+from grader.release.papers import bind, papers_of
 from grader.release.rendering import Notebooks, make_release
 from grader.release.roster import load_roster
 from grader.release.versions import assign_versions, of_version, sample_student
@@ -334,3 +336,15 @@ def test_a_sample_beside_ones_own_costs_nothing(mixed: Path, bank: Path, tmp_pat
     (tmp_path / "a.ipynb").write_bytes(plain)
     os.utime(tmp_path / "a.ipynb", (1, 1))
     assert graded().result.submission_sha256 == hashlib.sha256(plain).hexdigest()
+
+
+def test_a_release_on_another_drive_is_found_by_its_absolute_path(
+    bank: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ok("render", "quiz", "--student", "ada", "--out", tmp_path / "release", "--bank", bank)
+    release = load_release(tmp_path / "release")
+    # As on Windows, where no relative path leads from one drive to another.
+    monkeypatch.setattr(os.path, "relpath", lambda *_: ntpath.relpath("C:/release", "D:/results"))
+    with Gradebook.open(tmp_path / "results", create=True) as book:
+        bind(book, release, tmp_path / "release")
+        assert papers_of(book).release == release

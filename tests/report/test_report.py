@@ -662,6 +662,8 @@ class TestFeedbackPage:
         page = feedback_page(a_feedback(a_part()), TEMPLATES)
         assert 'Read as <span class="answer">28 GB</span>' in page
         assert "<strong>2</strong> <span>of 2 points</span>" in page
+        one = feedback_page(a_feedback(a_part(points=1.0, max_points=1.0)), TEMPLATES)
+        assert "<strong>1</strong> <span>of 1 point</span>" in one
 
     @pytest.mark.parametrize(
         ("kinds", "sentence"),

@@ -68,7 +68,8 @@ class UnfilledBlueprint:
             return None
         worst = max(unmet, key=lambda item: (1 - item.have / item.need, item.is_unknown))
         of = f" of '{worst.path[-1]}'" if len(worst.path) > 1 else ""
-        what = f"a paper can have {worst.have:.3g} points{of}, but needs {worst.need:.3g}"
+        have = _with_noun(f"{worst.have:.3g}", "point")
+        what = f"a paper can have {have}{of}, but needs {worst.need:.3g}"
         allow = ", or omit 'code:'" if self.blueprint.code is not None else ""
         fix = f"add problems{of} on other concepts to the bank, or ask for less{allow}"
         return self._error(worst.path, what, fix)
@@ -117,7 +118,8 @@ class UnfilledBlueprint:
             yield self._error(("minutes",), what, fix)
         if papers := self._possible_papers(replace(bounds, questions=None)):
             counts = " or ".join(map(str, sorted({paper.questions for paper in papers})))
-            what = f"papers with these points and shares have {counts} questions"
+            have = _with_noun(counts, "question")
+            what = f"papers with these points and shares have {have}"
             yield self._error(("questions",), what, "change 'questions:', or omit it")
         yield from self._check_shares("levels", replace(bounds, levels={}), bounds.levels)
         yield from self._check_shares("families", replace(bounds, families={}), bounds.families)
@@ -148,7 +150,8 @@ class UnfilledBlueprint:
             points = self.blueprint.points + off
             bounds = bounds_of(replace(self.blueprint, points=points))
             if points > 0 and self._possible_papers(replace(bounds, minutes=self.bounds.minutes)):
-                what = f"no paper has exactly {self.blueprint.points:g} points and these shares"
+                exact = _with_noun(f"{self.blueprint.points:g}", "point")
+                what = f"no paper has exactly {exact} and these shares"
                 return self._error(("points",), what, f"write 'points: {points:g}'")
         return None
 
@@ -174,3 +177,8 @@ def _describe_closest(numbers: Sequence[float], low: float, high: float) -> str:
     above = sorted(number for number in numbers if number > high)
     closest = (*below[-1:], *above[:1])
     return " or ".join(f"{number:.1f}" for number in closest)
+
+
+def _with_noun(number: str, noun: str) -> str:
+    """Returns *number* with *noun*, which gets an "s" unless the number is 1."""
+    return f"{number} {noun}" if number == "1" else f"{number} {noun}s"
