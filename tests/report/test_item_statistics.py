@@ -90,6 +90,9 @@ def test_alpha_says_why_it_can_not_be_computed() -> None:
     assert "Fewer than three" in summary_of(rows[:2]).whole.why_not
     same = [a_row(f"s{i}", a_mark("q1_a"), a_mark("q2_a")) for i in range(5)]
     assert "same total" in summary_of(same).whole.why_not
+    dropped = a_mark("q2_a", points=0.0, max_points=0.0)
+    left = [a_row(f"s{i}", a_mark("q1_a"), dropped) for i in range(5)]
+    assert "a single question that counts" in summary_of(left).whole.why_not.lower()
     page = class_page(summary_of(same), TEMPLATES)
     assert "All students have the same total." in page
 
