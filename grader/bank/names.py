@@ -65,7 +65,7 @@ def check_unit(unit: str, source: Located, at: Path_) -> Iterator[SpecError]:
     try:
         units.parse_unit(unit)
     except units.UnitError as error:
-        yield source.error(at, str(error), "see the units reference")
+        yield source.error(at, str(error), "see docs/reference/units.md")
 
 
 def parameter_names(problem: Problem) -> dict[str, Path_]:

@@ -98,7 +98,7 @@ def _print_errors(errors: Sequence[SpecError]) -> int:
     """Prints *errors*, and returns the exit status."""
     if not errors:
         return 0
-    print_errors(f"{count_of(len(errors), 'error')}; not listed:", errors)
+    print_errors(f"{count_of(len(errors), 'error')} in files that are not listed:", errors)
     return 1
 
 

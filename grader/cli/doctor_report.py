@@ -92,7 +92,8 @@ def _examine_source() -> DoctorFinding:
     try:
         source = chosen_source("")
     except SetupError as error:
-        return DoctorFinding(what="source", ok=None, observation=error.what, fix=error.fix or "")
+        fix = f"for a class on GitHub, {error.fix} to `grader classroom init`"
+        return DoctorFinding(what="source", ok=None, observation=error.what, fix=fix)
     return DoctorFinding(
         what="source", ok=True, observation=source.url + (f"; {source.note}" * bool(source.note))
     )

@@ -91,7 +91,7 @@ def progress_line(what: str, done: int, total: int, seconds: float) -> str:
     'executing: 40 of 100 done; about 5 min left'
     """
     line = f"{what}: {done} of {total} done"
-    if done < min(_FEWEST, total - 1) or not done:
+    if done < _FEWEST:  # so few say little about the rest
         return line
     return f"{line}; about {duration_text(seconds / done * (total - done))} left"
 

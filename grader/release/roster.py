@@ -174,7 +174,9 @@ def _find_roster_columns(header: list[str], file: str) -> dict[str, int]:
                 "the roster is empty", where=Location(file, 1), fix=f"start it with {_HEADER}"
             )
         first_row = ", ".join(cell.strip() for cell in header)
-        similar = next((c for c in header if nearest(c.strip(), COLUMNS["id"])), None)
+        known = find_columns(header, COLUMNS).values()
+        unknown = [cell.strip() for at, cell in enumerate(header) if at not in known]
+        similar = next((cell for cell in unknown if nearest(cell, COLUMNS["id"])), None)
         raise SpecError(
             f"the roster has no column 'id'; its first row is: {first_row}",
             where=Location(file, 1),

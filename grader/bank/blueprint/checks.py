@@ -21,7 +21,9 @@ def check_numbers(
     """Yields errors in the numbers and shares of *blueprint*; *limit* is the set's, in minutes."""
     if limit is not None and limit < blueprint.minutes * (1 - blueprint.tolerance):
         what = f"papers of {blueprint.minutes:g} minutes don't fit in the {limit:g} of the set"
-        yield source.error((_AT, "minutes"), what, "change one of them")
+        yield source.error(
+            (_AT, "minutes"), what, "change the minutes of the blueprint or those of the set"
+        )
     for name in ("minutes", "points", "questions"):
         number = getattr(blueprint, name)
         if number is not None and number <= 0:
