@@ -27,6 +27,7 @@ if sys.platform != "linux":
 
 from grader.errors import SetupError
 from grader.model import Evidence, Limits, Outcome
+from grader.runtime import executors
 from grader.runtime.kernels.pool import KernelPool
 from grader.runtime.sandbox import WANTED, choose_sandbox, linux, sandboxes
 from tests.helpers.isolation import (
@@ -40,7 +41,7 @@ from tests.helpers.isolation import (
     present,
     what_got_through,
 )
-from tests.helpers.kernels import Mark, until
+from tests.helpers.kernels import LONG, Mark, until
 from tests.helpers.notebooks import run
 
 ROOT = Path(__file__).parents[2]
@@ -447,6 +448,22 @@ def test_two_notebooks_at_once_are_two_users(own_nursery: KernelPool) -> None:
     assert first != second
 
 
+@pytest.mark.thorough
+@needs("user", "files")
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root gives each notebook a number of its own")
+def test_two_graders_at_once_do_not_share_a_limit_on_threads() -> None:
+    source = """\
+import threading, time
+threads = [threading.Thread(target=time.sleep, args=(6,)) for _ in range(25)]
+for each in threads: each.start()
+q1_a = len(threads)
+"""
+    with executors.open("processes:2") as workers:
+        futures = [workers.submit(run, source, asks="q1_a", limits=LONG) for _ in range(2)]
+        answers = [future.result().answers["q1_a"] for future in futures]
+    assert [plain(answer.raw) for answer in answers] == ["25", "25"], answers
+
+
 @needs("system-calls")
 def test_a_filter_is_in_force_also_in_threads_and_children() -> None:
     assert in_status("Seccomp") == ["2"]
@@ -809,6 +826,31 @@ def test_on_an_older_system_one_that_ends_leaves_the_others_alone(
     evidence = run(EATERS, "q1_a = 0", asks="q1_a", sandbox="wall", limits=SMALL)
     assert "limit: 0.6 GB of memory" in str(evidence.cells[0].error)
     assert plain(evidence.answers["q1_a"].raw) == "0"
+
+
+@pytest.mark.thorough
+@needs("files")
+@pytest.mark.parametrize("missing", [(), NAMESPACES], ids="-".join)
+def test_a_course_in_the_folder_of_the_environment_is_not_shown(
+    secret: Path,
+    missing: tuple[str, ...],
+    pretended: Callable[..., None],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """As after `python -m venv .` there."""
+    pretended(*missing)
+    course = secret.parent
+    for name in ("bin", "submissions"):
+        (course / name).mkdir()
+        (course / name / "file").write_text("text")
+    monkeypatch.setattr(sys, "prefix", str(course))
+    source = f"""\
+for name in ("bin/file", "release.json", "submissions/file"):
+    with attempt(name): open({str(course)!r} + "/" + name).read()
+for folder in ("/usr/src", "/usr/local/src"):
+    with attempt(folder): os.listdir(folder)
+"""
+    assert what_got_through(source) == ["bin/file"]
 
 
 @pytest.mark.thorough

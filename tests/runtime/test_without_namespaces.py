@@ -17,7 +17,8 @@ import pytest
 if sys.platform != "linux":
     pytest.skip("there are no walls", allow_module_level=True)
 
-from grader.model import Limits, Outcome
+from grader.model import Answer, Limits, Outcome
+from grader.runtime.execute.deferral import find_lack_of_shared_memory
 from grader.runtime.kernels.pool import KernelPool
 from grader.runtime.sandbox import linux, sandboxes
 from grader.runtime.worker import syscalls
@@ -163,11 +164,12 @@ def test_copying_works_although_modes_are_not_copied(machine: Machine) -> None:
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can give kernels other users")
+@pytest.mark.parametrize("present", ["switch", "namespaces"])
 def test_two_processes_that_grade_give_no_number_twice(
-    machine: Machine, monkeypatch: pytest.MonkeyPatch
+    present: str, machine: Machine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     machine()
-    found = {**linux._probe_features(), "switch": None}
+    found = {**linux._probe_features(), present: None}
     monkeypatch.setattr(linux, "_probe_features", lambda: found)
     mine = {linux.LinuxSandbox().uid_of(slot) for slot in range(linux.SLOTS)}
     here, there = os.pipe()
@@ -182,6 +184,43 @@ def test_two_processes_that_grade_give_no_number_twice(
     assert len(mine) == linux.SLOTS
     assert theirs not in mine
     assert theirs >= linux.FIRST_UID
+
+
+SHARING = {
+    "a lock": "import multiprocessing\nmultiprocessing.Lock()",
+    "a pool": "from concurrent.futures import ProcessPoolExecutor\nProcessPoolExecutor(2)",
+    "an array": "import multiprocessing\nmultiprocessing.RawArray('d', 4)",
+    "a block": "from multiprocessing.shared_memory import SharedMemory\n"
+    "block = SharedMemory(create=True, size=10)\nblock.close(); block.unlink()",
+}
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize("source", SHARING.values(), ids=SHARING)
+def test_shared_memory_that_is_refused_costs_no_points(source: str, machine: Machine) -> None:
+    machine()
+    evidence = run("q1_a = 1", f"{source}\nq2_b = 2", asks="q1_a q2_b")
+    assert evidence.cells[1].outcome is Outcome.FINISHED
+    assert list(evidence.cut_short) == ["q2_b"]
+    assert "needs shared memory" in evidence.cut_short["q2_b"]
+
+
+@pytest.mark.thorough
+@needs("ipc")
+def test_where_there_is_shared_memory_nobody_can_claim_that_there_is_none() -> None:
+    claim = "class SharedMemoryRefusedError(Exception): pass\nraise SharedMemoryRefusedError"
+    sources = [*SHARING.values(), "q1_a = 1", f"{claim}\nq2_b = 2"]
+    evidence = run(*sources, asks="q1_a q2_b")
+    assert [cell.error for cell in evidence.cells[:-1]] == [None] * 5
+    assert evidence.answers["q2_b"].raw is None
+    assert not evidence.cut_short
+
+
+def test_a_call_that_is_refused_shared_memory_costs_no_points() -> None:
+    raised = {"is": "raised", "type": "SharedMemoryRefusedError", "what": "locks"}
+    raw = {"t": "code", "calls": [{"is": "returned"}, raised]}
+    answers = {"q1_a": Answer(name="q1_a", raw=raw), "q2_b": Answer(name="q2_b", raw=None)}
+    assert list(find_lack_of_shared_memory(answers, ())) == ["q1_a"]
 
 
 def test_another_user_has_no_way_to_capabilities(

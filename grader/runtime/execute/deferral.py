@@ -8,7 +8,7 @@ cell, and the names it defines would be missing.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from grader.model import Answer, CallPlan, CellRun, packages
 from grader.model.evidence import WAITING_TAG
@@ -43,6 +43,31 @@ def defer_missing(answers: Mapping[str, Answer], cells: Iterable[CellRun]) -> di
     return {name: _defer_answer(answer, lacking) for name, answer in answers.items()}
 
 
+def find_lack_of_shared_memory(
+    answers: Mapping[str, Answer], cells: Iterable[CellRun]
+) -> dict[str, str]:
+    """Returns why answers may be missing or wrong: the sandbox refused shared memory.
+
+    If a cell stopped for that, any later cell may use what it would have set, so every missing
+    answer is listed, and every verdict of a cell of tests.
+    """
+    has_stopped = any(_REFUSED.match(cell.error or "") for cell in cells)
+    return {
+        name: _NO_SHARED_MEMORY
+        for name, answer in answers.items()
+        if (has_stopped and (answer.raw is None or "index" in answer.raw))
+        or any(_REFUSED.match(error) for error in _iter_call_errors(answer))
+    }
+
+
+def _iter_call_errors(answer: Answer) -> Iterator[str]:
+    """Yields the exceptions that calls of the answer's function raised."""
+    calls = answer.raw.get("calls") if answer.raw is not None else None
+    for call in calls if isinstance(calls, list) else ():
+        if call.get("is") == "raised":
+            yield f"{call.get('type')}: {call.get('what')}"
+
+
 def defer_measurement(call_plan: CallPlan, answer: Answer, device: str) -> Answer:
     """Returns *answer*, marked as deferred if its measurement needs something missing here."""
     requirement = missing_requirement(call_plan, device)
@@ -52,6 +77,13 @@ def defer_measurement(call_plan: CallPlan, answer: Answer, device: str) -> Answe
     raw = {"t": "measured", "value": answer.raw, "race": {}, "deferred": requirement}
     return Answer(name=answer.name, raw=raw)
 
+
+_NO_SHARED_MEMORY = "the code needs shared memory, which the sandbox of this machine refuses"
+# The messages of `worker.shared_memory`, of Python, and of torch.
+_REFUSED = re.compile(
+    r"SharedMemoryRefusedError: |PermissionError: .*'/(?:dev/shm/|psm_)"
+    r"|RuntimeError: unable to open shared memory object"
+)
 
 # The messages of Python and of the stand-in for a missing package.
 _LACKED = re.compile(r"(?:ModuleNotFoundError: No module named '|MissingPackageError: )(\w+)")

@@ -18,6 +18,7 @@ from grader.runtime.execute.clarity import reason_to_repeat
 from grader.runtime.execute.deferral import (
     defer_measurement,
     defer_missing,
+    find_lack_of_shared_memory,
     missing_requirement,
     stand_in_code,
 )
@@ -92,6 +93,8 @@ def execute(
         return _evidence_without_run(job, Outcome.REFUSED, note, {}, time.monotonic() - began)
     disturbed = _find_disturbances(job, run, answers)
     cut_short = _find_cut_short(run, answers)
+    if not chosen.sandbox.has_shared_memory:
+        cut_short = {**find_lack_of_shared_memory(answers, run.cells), **cut_short}
     return Evidence(
         submission_sha256=job.submission.sha256,
         outcome=run.outcome,

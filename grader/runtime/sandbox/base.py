@@ -148,6 +148,11 @@ class Sandbox:
         """Whether the total size of a kernel's files is limited; here a supervisor measures it."""
         return sys.platform == "linux"
 
+    @property
+    def has_shared_memory(self) -> bool:
+        """Whether kernels can create shared memory, which the locks of multiprocessing need."""
+        return True
+
     def rlimits(self, limits: Limits, device: str = "cpu") -> Mapping[str, int]:
         """Returns resource limits by name in the module `resource`; the kernel sets them first.
 

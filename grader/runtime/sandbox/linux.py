@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import contextlib
 import errno
 import os
 import sys
@@ -27,7 +28,15 @@ assigns ids in this range."""
 _BLOCKS = 2**15
 """Ids reserved for each grading process, so that two never use the same one at a time."""
 _LIBSECCOMP = "install libseccomp2 (Debian, Ubuntu), libseccomp (Fedora)"
-_SYSTEM = ("/usr", "/bin", "/sbin", "/lib", "/lib64", "/lib32", "/opt/nvidia")
+_SYSTEM = ("/bin", "/sbin", "/lib", "/lib64", "/lib32", "/opt/nvidia")
+# Everything in these folders but what is named: a course may lie in /usr/src, where images of
+# Docker often put an application.
+_SYSTEM_EXCEPT = {"/usr": ("local", "src", "lost+found"), "/usr/local": ("src", "lost+found")}
+# Of an environment, only what it installs is shown: its folder may contain a whole course.
+_PARTS = (
+    "bin", "etc", "include", "lib", "lib64", "libexec", "nvvm", "plugins", "pyvenv.cfg", "sbin",
+    "share", "ssl", "targets", "aarch64-conda-linux-gnu", "x86_64-conda-linux-gnu",
+)  # fmt: skip
 _SETTINGS = (
     "/etc/ld.so.cache", "/etc/ld.so.conf", "/etc/ld.so.conf.d", "/etc/alternatives",
     "/etc/localtime", "/etc/fonts", "/etc/mime.types", "/sys/devices/system/cpu",
@@ -78,9 +87,7 @@ class LinuxSandbox(Sandbox):
         apart = features["namespaces"] is None
         if os.geteuid() != 0 or not (apart or features["switch"] is None):
             return None
-        # In a view, the few ids that it maps are enough, since no other user's files are in it.
-        block = 0 if apart else os.getpid() % _BLOCKS
-        return FIRST_UID + block * SLOTS + slot % SLOTS
+        return _first_uid() + slot % SLOTS
 
     def inner_folder(self, place: ScratchFolder) -> ScratchFolder:
         """Returns *place* as a kernel sees it: with a view, at the same path for all kernels."""
@@ -100,6 +107,12 @@ class LinuxSandbox(Sandbox):
             raise OSError(errno.EAGAIN, "its control group could not be created")
         return group
 
+    @property
+    def has_shared_memory(self) -> bool:
+        """Whether kernels can create shared memory: not if Landlock closes the machine's."""
+        features = _probe_features()
+        return features["namespaces"] is None or features["landlock"] is not None
+
     def rlimits(self, limits: Limits, device: str = "cpu") -> Mapping[str, int]:
         """Returns the usual limits, and the number of processes if it is counted per kernel."""
         resource_limits = dict(super().rlimits(limits, device))
@@ -111,14 +124,26 @@ class LinuxSandbox(Sandbox):
         return resource_limits
 
 
+def _first_uid() -> int:
+    """Returns the first user id of this process's kernels if it is root.
+
+    Linux adds up the processes of a user id over all containers, and kernels of another grader must
+    not count against the limit of ours. So ids differ also between processes with the same number
+    in two containers.
+    """
+    block = (os.getpid() + Path("/proc/self/ns/pid").stat().st_ino) % _BLOCKS
+    return FIRST_UID + block * SLOTS
+
+
 @cache
 def _probe_features() -> Mapping[str, str | None]:
     """Returns why each feature is missing, by name; None if it is available. Raises SetupError."""
     file_view = _make_view("cpu")
+    optional = {*_SETTINGS, *_iter_system_folders()}
     settings = {
         "view": file_view,
         "uid": FIRST_UID,
-        "needs": [os.__file__, *filter(os.path.exists, set(file_view["read"]) - set(_SETTINGS))],
+        "needs": [os.__file__, *filter(os.path.exists, set(file_view["read"]) - optional)],
         "filter": _compile_filter("cpu"),
     }
     return probe_features(settings)
@@ -160,12 +185,12 @@ def _make_view(device: str) -> FileView:
     ours |= {os.path.realpath(folder) for folder in ours}
     gpu = device == "cuda"
     devices = [*_DEVICES, *(sorted(map(str, Path("/dev").glob("nvidia*"))) if gpu else ())]
-    uid = os.getuid()
-    users = range(FIRST_UID, FIRST_UID + SLOTS) if os.geteuid() == 0 else range(uid, uid + 1)
+    folders = [*_iter_system_folders(), *_iter_interpreter_folders()]
+    is_root = os.geteuid() == 0
+    first = _first_uid() if is_root else os.getuid()
+    users = range(first, first + (SLOTS if is_root else 1))
     return FileView(
-        read=_list_outermost(
-            [*_SYSTEM, *_iter_interpreter_folders(), *_SETTINGS, *(["/sys"] if gpu else [])]
-        ),
+        read=_list_outermost([*_SYSTEM, *folders, *_SETTINGS, *(["/sys"] if gpu else [])]),
         hide=sorted(ours),
         devices=devices,
         texts={
@@ -178,20 +203,30 @@ def _make_view(device: str) -> FileView:
     )
 
 
+def _iter_system_folders() -> Iterable[str]:
+    """Yields the contents of the system's folders, without what may belong to somebody."""
+    for folder, left_out in _SYSTEM_EXCEPT.items():
+        with contextlib.suppress(OSError), os.scandir(folder) as entries:
+            yield from (entry.path for entry in entries if entry.name not in left_out)
+
+
 def _iter_interpreter_folders() -> Iterable[str]:
     """Yields the folders of Python and its packages, and the targets of links to them."""
-    folders = {sys.prefix, sys.base_prefix, sys.exec_prefix, *sysconfig.get_paths().values()}
+    paths = sysconfig.get_paths()
+    del paths["data"]  # the whole environment
+    program = Path(os.path.realpath(sys.executable))
+    roots = {sys.prefix, sys.base_prefix, sys.exec_prefix, str(program.parent.parent)}
+    folders = {f"{root}/{part}" for root in roots for part in _PARTS} | set(paths.values())
     import site
 
     if site.ENABLE_USER_SITE:
         folders.add(site.getusersitepackages())
     for folder in sorted(folders):
-        if os.path.isdir(folder):  # noqa: PTH112
+        if os.path.exists(folder):  # noqa: PTH110
             yield folder
             real = os.path.realpath(folder)
             if real != folder:
                 yield real
-    yield str(Path(os.path.realpath(sys.executable)).parent.parent)
 
 
 def _list_outermost(paths: Iterable[str]) -> list[str]:
@@ -215,7 +250,7 @@ def _make_landlock_rules(file_view: FileView, has_view: bool) -> LandlockRules:
     from grader.runtime.worker.landlock import list_allowed_paths
 
     parts = {folder: list_allowed_paths(folder, file_view["hide"]) for folder in file_view["read"]}
-    read = [path for paths in parts.values() for path in paths]
+    read = list(dict.fromkeys(path for paths in parts.values() for path in paths))
     return LandlockRules(
         names=[f for f, paths in parts.items() if paths not in ([], [os.path.realpath(f)])],
         read=[*read, *_ABOUT_ITSELF, *("/etc/passwd", "/etc/group", "/etc/nsswitch.conf")],

@@ -9,6 +9,7 @@ from pathlib import Path
 from grader.runtime.worker import landlock, syscalls
 from grader.runtime.worker.limits import set_limits
 from grader.runtime.worker.plan import KernelStart, SandboxPlan
+from grader.runtime.worker.shared_memory import explain_refused_locks
 
 
 def enter_namespaces() -> None:
@@ -55,5 +56,7 @@ def confine(plan: SandboxPlan, start: KernelStart) -> None:
             devices=rules["devices"],
             network=plan["loopback"],
         )
+        if plan["view"] is None:  # /dev/shm is the machine's, and closed
+            explain_refused_locks()
     if plan["filter"] is not None:
         syscalls.load_filter(base64.b64decode(plan["filter"]))
