@@ -144,6 +144,28 @@ def test_a_patched_counter_makes_nothing_fewer(patch: str) -> None:
     assert judgment.share in (None, 0, RIGHT_ALONE)
 
 
+FORGED = """\
+import base64, json
+kernel = get_ipython().kernel
+usual = type(kernel)._reply_text
+def forge(self, content):
+    text = usual(self, content)
+    if b'"launches"' not in base64.b64decode(content.get("call") or ""):
+        return text
+    reply = json.loads(base64.b64decode(text))
+    reply["v"]["v"][1] = {"t": "int", "v": "9" * 400}
+    return base64.b64encode(json.dumps(reply).encode()).decode()
+if usual.__name__ != "forge": type(kernel)._reply_text = forge
+return 2 * x + 1"""
+
+
+@pytest.mark.thorough
+def test_a_forged_count_that_is_no_float_is_for_a_person_to_look_at() -> None:
+    judgment, race = counted(FORGED, key=BY_LAUNCHES)
+    assert race["disturbed"] == 1
+    assert judgment.share in (None, RIGHT_ALONE)
+
+
 @pytest.mark.thorough
 def test_what_needs_no_torch_at_all_is_for_a_person_to_look_at() -> None:
     judgment, race = counted("return torch.from_numpy(2 * x.numpy() + 1)", key=BY_LAUNCHES)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import sys
 import tempfile
@@ -91,6 +92,19 @@ def test_what_is_too_deep_to_be_counted_is_over(tmp_path: Path) -> None:
     finally:
         os.chdir(before)
     assert over(tmp_path)
+
+
+@pytest.mark.parametrize(("number", "exceeded"), [(errno.ENFILE, False), (errno.ELOOP, True)])
+def test_a_failure_of_the_machine_is_not_too_much(
+    number: int, exceeded: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What a notebook can bring about is: it could write without a limit otherwise."""
+
+    def fail(_path: str) -> None:
+        raise OSError(number, os.strerror(number))
+
+    monkeypatch.setattr(os, "scandir", fail)
+    assert over(tmp_path) is exceeded
 
 
 def as_nobody(folder: Path, does: Callable[[], bool]) -> bool:

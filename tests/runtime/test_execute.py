@@ -569,6 +569,39 @@ def test_the_folder_of_the_kernel_is_not_in_what_is_kept() -> None:
     )
 
 
+def test_only_paths_of_the_kernels_folder_are_shortened() -> None:
+    source = """\
+import os, tempfile
+root = os.path.dirname(os.getcwd())
+print(tempfile.gettempdir(), os.getcwd() + "/a/b", os.getcwd() + "shop")
+print("https://x.edu" + root + "/handbook", "/data" + root + "s.csv", "." + root)
+print(root)
+"""
+    first, second, third = run(source, asks="").cells[0].output.splitlines()
+    assert first == "~/tmp a/b ~/workshop"
+    assert "~" not in second
+    assert third == "~"
+
+
+@pytest.mark.parametrize(
+    "patch", ["'time.monotonic', side_effect=[0.0, 1.5]", "'os.getpid', return_value=1"]
+)
+def test_a_notebook_may_replace_functions_that_printing_needs(patch: str) -> None:
+    source = f"""\
+import os, time
+from unittest import mock
+with mock.patch({patch}):
+    began = time.monotonic()
+    print("start", flush=True)
+    q1_a = time.monotonic() - began
+    print("end")
+"""
+    evidence = run(source, "q2_b = 2", asks="q1_a q2_b")
+    assert [cell.error for cell in evidence.cells] == [None, None]
+    assert evidence.cells[0].output == "start\nend\n"
+    assert value(evidence, "q2_b") == "2"
+
+
 ENDINGS = {"at its end": "pass", "died": "import os\nos._exit(0)", "endless": "while True: pass"}
 
 

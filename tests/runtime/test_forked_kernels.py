@@ -314,6 +314,24 @@ def test_a_parent_that_is_killed_while_a_notebook_runs_costs_the_student_nothing
 
 @pytest.mark.thorough
 @BOTH
+def test_a_guard_that_fails_while_a_notebook_runs_costs_the_student_nothing(
+    sandbox: str, own_nursery: KernelPool, tmp_path: Path
+) -> None:
+    mark = Mark()
+    sleeps = f"{mark.on_this_process}\nimport time\ntime.sleep(2)\nq1_a = 1"
+    with ThreadPoolExecutor(1) as executor:
+        running = executor.submit(run, sleeps, asks="q1_a", limits=LONG, sandbox=sandbox)
+        assert until(lambda: bool(mark.processes()), 30)
+        about = Path(f"/proc/{mark.processes()[0]}/stat").read_text()
+        guard = int(about.rpartition(")")[2].split()[1])
+        os.kill(guard, signal.SIGINT)  # which it reports as a failure of its own
+        evidence = running.result(timeout=60)
+    assert evidence.outcome is Outcome.FINISHED, evidence.note
+    assert value(evidence, "q1_a") == "1"
+
+
+@pytest.mark.thorough
+@BOTH
 def test_a_parent_that_is_killed_between_notebooks_is_replaced(
     sandbox: str, own_nursery: KernelPool
 ) -> None:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import sys
+import tempfile
 import threading
 import time
 from collections.abc import Iterator
@@ -147,6 +149,38 @@ def test_somebody_who_swaps_folders_and_links_meanwhile_gains_and_stops_nothing(
 
 
 # -- other systems
+
+
+@pytest.fixture
+def abandoned(made: ScratchFolder, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The folder of a grader that was killed, in the folder for paths that are too long."""
+    os.close(scratch._locks.pop(str(made.root)))
+    os.utime(made.root, (0, 0))
+    monkeypatch.setattr(scratch, "_SHORT", str(made.root.parent))
+    return made.root
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="other systems have longer paths")
+def test_what_killed_graders_left_is_removed_where_paths_are_short_too(
+    abandoned: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    scratch.remove_abandoned()
+    assert not abandoned.exists()
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no such locks")
+def test_a_file_system_without_locks_is_good_enough(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*_: object) -> None:
+        raise OSError(errno.ENOSYS, "Function not implemented")
+
+    monkeypatch.setattr("fcntl.flock", fail)
+    place = scratch.make_folder()
+    os.utime(place.root, (0, 0))
+    scratch.remove_abandoned()
+    assert place.work.is_dir()  # it may belong to a grader that is alive
+    scratch.remove_folder(place)
+    assert not place.root.exists()
 
 
 def test_a_system_without_sockets_in_files_talks_by_tcp_to_itself_alone(

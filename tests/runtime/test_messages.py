@@ -173,6 +173,12 @@ def test_counts_that_are_none_are_not_added() -> None:
     assert transcript.text() == "\n[... 7 bytes were cut here ...]\n"
 
 
+def test_output_that_is_kept_whole_keeps_every_character() -> None:
+    transcript = Transcript(10)
+    transcript.add("1234\u00e978")
+    assert transcript.text() == "1234\u00e978"
+
+
 @pytest.mark.parametrize("digits", [7, 30, 5_000])
 def test_a_line_that_is_none_is_not_said(digits: int) -> None:
     cells = CellClient()

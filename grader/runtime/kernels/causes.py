@@ -1,19 +1,24 @@
-"""Describes how a kernel ended, in words that a student may read."""
+"""Describes how a kernel ended, in words that a student may read, and without our paths."""
 
 from __future__ import annotations
 
+import os
 import re
 import signal
+from collections.abc import Iterable
 
 from grader.model import Outcome
 from grader.runtime.kernels.client import one_line
 from grader.runtime.kernels.contention import MACHINE, NO_MEMORY
+from grader.runtime.sandbox import ScratchFolder
 
 # A path in quotes, which may contain spaces, or without quotes.
 _PATH = re.compile(
     r"""(?<!\w)(['"])(?:[A-Za-z]:)?[\\/].*?\1|(?<![\w.])(?:[A-Za-z]:)?(?:[\\/][\w.+@~-]+)+[\\/]?"""
 )
 
+# Only a path from the root: not "/student" in a URL or in the name of another folder.
+_NOT_AFTER, _NOT_BEFORE = r"(?<![\w./-])", r"(?![\w-])"
 
 _DID = {
     "processes": "started more processes",
@@ -54,3 +59,13 @@ def describe_status(status: int | None) -> str:
         return signal.Signals(-status).name
     except ValueError:
         return f"signal {-status}"
+
+
+def hide_folders(text: str, places: Iterable[ScratchFolder]) -> str:
+    """Returns *text* without the paths of a kernel's folder, which mean nothing to students."""
+    for place in places:
+        work, root = (_NOT_AFTER + re.escape(str(path)) for path in (place.work, place.root))
+        text = re.sub(work + re.escape(os.sep), "", text)
+        text = re.sub(work + _NOT_BEFORE, ".", text)
+        text = re.sub(root + _NOT_BEFORE, "~", text)
+    return text

@@ -89,10 +89,10 @@ class Transcript:
     def text(self) -> str:
         """Returns the kept text, with a line that says how much was cut."""
         self._trim()
-        head, tail = (bytes(b).decode("utf-8", "ignore") for b in (self._head, self._tail))
-        if self._cut:
-            return f"{head}\n[... {self._cut} bytes were cut here ...]\n{tail}"
-        return head + tail
+        if not self._cut:
+            return (self._head + self._tail).decode("utf-8", "ignore")
+        head, tail = (part.decode("utf-8", "ignore") for part in (self._head, self._tail))
+        return f"{head}\n[... {self._cut} bytes were cut here ...]\n{tail}"
 
 
 class _NoManager:

@@ -39,13 +39,13 @@ class ForkedKernel:
     exceeded_limit: str | None = None
     """The limit for which the supervisor ended it."""
     failure: str | None = None
-    """Why it did not start."""
+    """Why it did not start, or why its supervisor failed later."""
     ready: bool = False
     key: bytes = b""
     """The key that signs messages between kernel and grader; known once the kernel is ready."""
     interrupt_count: int = 0
     is_lost: bool = False
-    """Whether the supervisor is gone without a report, which no notebook can cause."""
+    """Whether the supervisor died or failed while the kernel ran, which is no notebook's fault."""
     _pidfds: list[int] = field(default_factory=list)
     """Descriptors of the process and of its supervisor, once it is ready."""
     _oom_kills: int = field(default_factory=count_oom_kills)
@@ -67,7 +67,7 @@ class ForkedKernel:
             self._handle_message(message)
 
     def _record_lost_supervisor(self) -> None:
-        """Records that the supervisor is gone: the machine or its group's limit has ended it."""
+        """Records that the supervisor is gone: by a failure, the machine, or its group's limit."""
         self.exceeded_limit = self.group.find_exceeded_limit() if self.group is not None else None
         if self.exceeded_limit is None:
             self.is_lost = True
@@ -82,7 +82,11 @@ class ForkedKernel:
             case "interrupted":
                 self.interrupt_count += 1
             case "failed":
-                self.failure, self.status = str(message.get("what")), 1
+                self.failure = str(message.get("what"))
+                if self.ready:
+                    self._record_lost_supervisor()
+                else:
+                    self.status = 1
             case "ended":
                 self.status = int(message.get("status", 1))
                 self.exceeded_limit = message.get("hit")

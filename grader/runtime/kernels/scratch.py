@@ -24,6 +24,8 @@ REMOVE_SECONDS = 30.0
 
 # A socket's path may have 104 characters on macOS and 108 on Linux, with its name in `wire`.
 _LONGEST = 80
+_SHORT = "/tmp"  # noqa: S108
+"""Where folders are created if the path of the usual temporary folder is too long or closed."""
 _PREFIX = "grader-"
 _LOCK = "lock"
 _FRESH_SECONDS = 60.0
@@ -55,10 +57,12 @@ def make_shared_folder(*, passable: bool = False) -> ScratchFolder:
     is_impassable = passable and not all(p.stat().st_mode & 0o001 for p in Path(root).parents)
     if (len(root) > _LONGEST or is_impassable) and _has_sockets():
         Path(root).rmdir()
-        root = tempfile.mkdtemp(prefix=_PREFIX, dir="/tmp")  # mkdtemp is private
+        root = tempfile.mkdtemp(prefix=_PREFIX, dir=_SHORT)  # mkdtemp is private
     if fcntl is not None:
         lock = os.open(os.path.join(root, _LOCK), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)  # noqa: PTH118
-        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        # Some file systems have no locks. A sweep can't lock folders there either, and keeps them.
+        with contextlib.suppress(OSError):
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         _locks[root] = lock
     if passable:
         Path(root).chmod(0o711)
@@ -76,10 +80,11 @@ def remove_abandoned() -> None:
     """Removes the folders that killed graders have left behind. Never raises."""
     if fcntl is None:
         return
-    with contextlib.suppress(OSError), os.scandir(tempfile.gettempdir()) as entries:
-        for entry in entries:
-            if entry.name.startswith(_PREFIX) and entry.is_dir(follow_symlinks=False):
-                _remove_if_abandoned(Path(entry.path), entry.stat(follow_symlinks=False))
+    for parent in {tempfile.gettempdir(), _SHORT}:
+        with contextlib.suppress(OSError), os.scandir(parent) as entries:
+            for entry in entries:
+                if entry.name.startswith(_PREFIX) and entry.is_dir(follow_symlinks=False):
+                    _remove_if_abandoned(Path(entry.path), entry.stat(follow_symlinks=False))
 
 
 def _remove_if_abandoned(root: Path, about: os.stat_result) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import os
 import time
 from collections.abc import Callable, Coroutine, Iterator, Mapping
 from dataclasses import dataclass, replace
@@ -22,7 +21,12 @@ from grader.runtime.kernels.base import (
     NotStartedError,
     StoppedError,
 )
-from grader.runtime.kernels.causes import describe_end, describe_error, describe_status
+from grader.runtime.kernels.causes import (
+    describe_end,
+    describe_error,
+    describe_status,
+    hide_folders,
+)
 from grader.runtime.kernels.client import CellClient, log
 from grader.runtime.kernels.contention import BUSY, MACHINE, NO_MEMORY, FairClock, Usage
 from grader.runtime.sandbox import ScratchFolder
@@ -252,9 +256,9 @@ class KernelSession:
             outcome=outcome,
             seconds=round(took, 3),
             alive=alive,
-            error=error and _hide_folders(error, kernel),
+            error=error and hide_folders(error, kernel.places),
             line=None if step.late else line,
-            output=_hide_folders(output, kernel),
+            output=hide_folders(output, kernel.places),
             wait_seconds=round(step.clock.waited, 3),
             disturbance=disturbance,
             visible_outputs=kernel.cells.shown_outputs,
@@ -335,14 +339,6 @@ class _Step(Generic[T]):
         if (self.late or failed) and self.kernel.exceeded_limit == MACHINE:
             return NO_MEMORY
         return BUSY if self.late and self.clock.contended else ""
-
-
-def _hide_folders(text: str, kernel: KernelProcess) -> str:
-    """Returns *text* without the paths of the kernel's folder, which mean nothing to students."""
-    for place in kernel.places:
-        work = str(place.work)
-        text = text.replace(work + os.sep, "").replace(work, ".").replace(str(place.root), "~")
-    return text
 
 
 @contextlib.contextmanager

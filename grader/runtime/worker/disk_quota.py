@@ -6,6 +6,7 @@ Counts the files in the folder, and those without a name that a process has open
 from __future__ import annotations
 
 import contextlib
+import errno
 import itertools
 import math
 import os
@@ -20,6 +21,8 @@ _SHARE = 10
 _ENTRY = 512
 _LARGEST_ENTRY = 4096
 """The limit allows one file or folder for so many bytes, as a file system in memory does."""
+_MACHINE_ERRORS = {errno.EIO, errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.ESTALE}
+"""Errors that say something about the machine, and nothing about the size of the files."""
 
 
 class DiskQuota:
@@ -54,11 +57,16 @@ class DiskQuota:
         return is_over and not self.gone
 
     def _used_bytes(self, pids: Sequence[int]) -> float:
-        """Returns the bytes on disk, also of removed files; infinite if they can't be counted."""
+        """Returns the bytes on disk, also of removed files.
+
+        Infinite if the notebook keeps them from being counted; 0 if the machine does.
+        """
         try:
             named = self._bytes_in_folder()
-        except OSError:  # above all, a path that is too long
-            return math.inf
+        except OSError as error:
+            # Above all, a path that is too long. Other errors count too, or a notebook that causes
+            # one, such as by swapping folders and links, could write without a limit.
+            return 0 if error.errno in _MACHINE_ERRORS else math.inf
         return named if named > self._limit else named + self._bytes_of_removed_files(pids)
 
     def _bytes_in_folder(self) -> float:

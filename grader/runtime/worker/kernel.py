@@ -41,6 +41,8 @@ _AT_ONCE = 1_000_000
 _LONGEST_REQUEST = 1_000_000_000
 _LONGEST_TEXT = 10_000
 """Limit on the characters of an exception's message."""
+# Looked up once, because a notebook may replace it.
+_process_id = os.getpid
 
 _made: list[GradedKernel] = []
 
@@ -65,7 +67,7 @@ class GradedKernel(IPythonKernel):
 
     def attach(self, session: WireSession, publisher: Publisher) -> None:
         """Connects the kernel to *session* and *publisher* in this process."""
-        self._pid = os.getpid()
+        self._pid = _process_id()
         self._streams = [sys.stdout, sys.stderr]  # type: ignore[list-item]
         self.session = session
         self._publisher = self.shell_stream = self.iopub_socket = publisher
@@ -83,7 +85,7 @@ class GradedKernel(IPythonKernel):
         )
         async for request in _iter_requests(wire, key):
             await self._serve_request(request)
-            if os.getpid() != self._pid:
+            if _process_id() != self._pid:
                 os._exit(0)  # a child process of a cell, which must not serve requests
 
     async def _serve_request(self, request: Message) -> None:

@@ -23,6 +23,8 @@ MOST_PRINTED = 128_000
 
 _CHUNK = 32_000
 _PAUSE_SECONDS = 0.2
+# Looked up once: a notebook may replace these functions, and its own calls alone count then.
+_now, _process_id = time.monotonic, os.getpid
 
 
 class Publisher:
@@ -32,7 +34,7 @@ class Publisher:
         self._wire = wire
         self._key = key
         self._lock = threading.RLock()
-        self._pid = os.getpid()
+        self._pid = _process_id()
         self._main = threading.main_thread()
         self._spent = 0
         self._dropped = 0
@@ -50,7 +52,7 @@ class Publisher:
         Beyond the cell's limit, only the length of the message is sent, or added to that of later
         output. The end of a stream (*last*) and output that decides marks may use the reserve.
         """
-        if os.getpid() != self._pid:
+        if _process_id() != self._pid:
             return
         message = pack_message(self._key, kind, to, content)
         name = content.get("name") if isinstance(content, dict) else None
@@ -67,7 +69,7 @@ class Publisher:
 
     def send_replies(self, to: str, answers: Iterable[tuple[str, object]]) -> None:
         """Sends the replies to a request, all at once."""
-        if os.getpid() != self._pid:
+        if _process_id() != self._pid:
             return
         messages = list(answers)
         if self._dropped:
@@ -161,7 +163,7 @@ class Stream(io.TextIOBase):
         self._caught = caught if name == "stdout" else -1
         self._read = 0
         self._lock = threading.RLock()
-        self._pid = os.getpid()
+        self._pid = _process_id()
         self._reset()
 
     def _reset(self) -> None:
@@ -172,7 +174,7 @@ class Stream(io.TextIOBase):
         self._tail_size = 0
         self._left = MOST_PRINTED
         self._cut = 0
-        self._sent = time.monotonic()
+        self._sent = _now()
 
     def set_parent(self, parent: Any) -> None:
         """Assigns further output to the request *parent*."""
@@ -189,7 +191,7 @@ class Stream(io.TextIOBase):
         """Buffers *text*, and sends the buffer if it is large or old."""
         if not isinstance(text, str):
             raise TypeError(f"write() argument must be str, not {type(text).__name__}")
-        if os.getpid() != self._pid:  # a child's output is caught with that of C code
+        if _process_id() != self._pid:  # a child's output is caught with that of C code
             os.write(1, text.encode("utf-8", "replace"))
             return len(text)
         with self._lock:
@@ -200,7 +202,7 @@ class Stream(io.TextIOBase):
                 self._size += len(kept)
             if len(kept) < len(text):
                 self._keep_tail(text[len(kept) :])
-            if self._size > _CHUNK or time.monotonic() - self._sent > _PAUSE_SECONDS:
+            if self._size > _CHUNK or _now() - self._sent > _PAUSE_SECONDS:
                 self._send()
         return len(text)
 
@@ -219,7 +221,7 @@ class Stream(io.TextIOBase):
 
     def flush(self) -> None:
         """Sends the text that was printed since the last message."""
-        if os.getpid() != self._pid:
+        if _process_id() != self._pid:
             return
         with self._lock:
             self._collect_c_output()
@@ -249,7 +251,7 @@ class Stream(io.TextIOBase):
 
     def _send(self, *, last: bool = False) -> None:
         """Sends the collected text, and how much of the output was cut."""
-        self._sent = time.monotonic()
+        self._sent = _now()
         text = "".join(self._parts)
         if not text and not self._cut:
             return
