@@ -111,7 +111,7 @@ class Registry(Generic[T]):
         """Returns the object that *point* names. Raises SetupError if it can't be loaded."""
         try:
             loaded: T = point.load()
-        except Exception as error:
+        except (Exception, SystemExit) as error:  # some scripts exit where they are imported
             raise SetupError(
                 f"the plug-in for {self.noun} '{point.name}' can't be loaded: {error}",
                 where=point.value,

@@ -99,6 +99,13 @@ def test_a_plug_in_that_can_not_be_loaded_is_named(install: Install) -> None:
         registry.find("walled")
 
 
+def test_a_plug_in_that_exits_when_it_is_imported_is_named(install: Install) -> None:
+    registry: Registry[object] = Registry("wall", "tests.walls")
+    install("tests.walls", "raise SystemExit('no license')")
+    with pytest.raises(SetupError, match="plug-in for wall 'walled' can't be loaded: no license"):
+        registry.find("walled")
+
+
 @pytest.mark.parametrize("mode", ["auto", "required"])
 def test_a_sandbox_that_is_plugged_in_is_chosen_when_it_is_the_strongest(
     mode: str, install: Install, monkeypatch: pytest.MonkeyPatch

@@ -24,6 +24,8 @@ checked."""
 _MOST_TIMES = 6
 """The real time that a call may take, as a multiple of SOLVE_SECONDS. It ends calls that wait
 forever, but not those that a busy machine delays."""
+_NEXT_SECONDS = 1.0
+"""Until a call is interrupted again, in case it catches everything."""
 
 _LIBRARIES = {
     "numpy": r"^\s*(?:import|from)\s+numpy\b",
@@ -34,6 +36,11 @@ _DYNAMO = re.compile(r"\btorch(?:\.|\s+import\s+)(?:compile|export|func|jit|fx|p
 """Pattern of solutions that need the real `torch._dynamo` instead of its stand-in."""
 
 Solve = Callable[[Given], Mapping[str, object]]
+
+
+class _TimeIsUpError(BaseException):
+    """An author's code has used up its time. No Exception, so that `except Exception` lets it
+    pass."""
 
 
 def load_solve(path: Path) -> Solve:
@@ -101,17 +108,20 @@ def call(solve: Solve, given: Given) -> Mapping[str, object]:
 
 @contextlib.contextmanager
 def _limit_time() -> Iterator[None]:
-    """Interrupts an author's code that never returns, and redirects its output to stderr."""
+    """Interrupts an author's code that never returns, and redirects its output to stderr.
 
+    Raises TimeoutError.
+    """
     began, end = time.process_time(), time.monotonic() + _MOST_TIMES * SOLVE_SECONDS
 
-    def raise_timeout(_signal: int, _frame: FrameType | None) -> None:
-        """Raises TimeoutError if the CPU time or the real time is up; else waits on."""
+    def check_time(_signal: int, _frame: FrameType | None) -> None:
+        """Raises _TimeIsUpError if the CPU time or the real time is up; else waits on."""
         remaining = SOLVE_SECONDS - (time.process_time() - began)
         if remaining > 0 and time.monotonic() < end:
             signal.setitimer(signal.ITIMER_REAL, max(remaining, 0.1))
             return
-        raise TimeoutError(f"it ran longer than {SOLVE_SECONDS:g} s")
+        signal.setitimer(signal.ITIMER_REAL, _NEXT_SECONDS)
+        raise _TimeIsUpError
 
     with contextlib.redirect_stdout(sys.stderr):
         # Without SIGALRM, as on Windows, there is no time limit; Ctrl-C still works.
@@ -120,10 +130,13 @@ def _limit_time() -> Iterator[None]:
         ):
             yield
             return
-        before = signal.signal(signal.SIGALRM, raise_timeout)
+        before = signal.signal(signal.SIGALRM, check_time)
         signal.setitimer(signal.ITIMER_REAL, SOLVE_SECONDS)
         try:
             yield
+        except _TimeIsUpError as error:
+            late = TimeoutError(f"it ran longer than {SOLVE_SECONDS:g} s")
+            raise late.with_traceback(error.__traceback__) from None  # which has the author's line
         finally:
             signal.setitimer(signal.ITIMER_REAL, 0)
             signal.signal(signal.SIGALRM, before)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import json
+import socket
 import subprocess
 import sys
 from pathlib import Path
@@ -23,10 +24,12 @@ from grader.security.redteam import (
 )
 from grader.security.redteam.watch import (
     SEGMENT_BYTES,
+    DecoySockets,
     OrphanReaper,
     remove_shared_memory,
     shared_memory_ids,
 )
+from tests.helpers.kernels import until
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="the attacks are for Linux")
 
@@ -184,6 +187,17 @@ if os.fork() == 0:
         assert token in left.what
         orphans.kill_all()
         assert orphans.wait_for_remaining(seconds=0) == ()
+
+
+def test_a_folder_with_a_long_path_is_no_obstacle_to_sockets(tmp_path: Path) -> None:
+    folder = tmp_path / ("long" * 40) / "attacks"
+    folder.mkdir(parents=True)
+    with DecoySockets(folder) as outside:
+        with socket.socket(socket.AF_UNIX) as client:
+            client.connect(str(outside.words["SOCKET"]))
+            client.sendall(b"hello")
+        assert until(lambda: "hello" in outside.heard)
+    assert not Path(str(outside.words["SOCKET"])).parent.exists()
 
 
 def test_shared_memory_that_stays_is_found() -> None:

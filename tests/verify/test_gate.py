@@ -118,6 +118,23 @@ def test_a_fact_without_its_unit_says_how_to_name_it(tmp_path: Path) -> None:
     assert "write given.fact('h100-sxm', 'memory_bandwidth', 'TB/s')" in what
 
 
+CATCHES = """\
+    while True:
+        try:
+            sum(range(1000))
+        except Exception:
+            pass
+"""
+CATCHES_ALL = """\
+    try:
+        while True:
+            pass
+    except:
+        while True:
+            pass
+"""
+
+
 @pytest.mark.thorough
 @pytest.mark.parametrize(
     ("body", "words"),
@@ -125,6 +142,8 @@ def test_a_fact_without_its_unit_says_how_to_name_it(tmp_path: Path) -> None:
         ("    import sys\n    sys.exit(0)\n", "SystemExit"),
         ("    while True:\n        pass\n", "TimeoutError: it ran longer than"),
         ("    import time\n    time.sleep(60)\n", "TimeoutError: it ran longer than"),
+        (CATCHES, "TimeoutError: it ran longer than"),
+        (CATCHES_ALL, "TimeoutError: it ran longer than"),
         ("    return 3\n", "TypeError"),
         ("    return {'share': 'x', 'bound': 'bf16'}\n", "the solution computes"),
         ("    return {'share': 1, 'bound': 'bf17'}\n", "bf17"),

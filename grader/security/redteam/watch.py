@@ -39,7 +39,10 @@ class DecoySockets:
 
     def __init__(self, folder: Path):
         self.heard: set[str] = set()
-        self._path = folder / "outside.sock"
+        # Not in *folder*: the path of a socket may have about a hundred characters.
+        short = "/tmp" if os.name == "posix" else None  # noqa: S108
+        self._folder = tempfile.TemporaryDirectory(prefix="attack-", dir=short)
+        self._path = Path(self._folder.name, "outside.sock")
         self._abstract = f"{folder.name}-outside"
         self._stop = threading.Event()
         self._selector = selectors.DefaultSelector()
@@ -82,6 +85,7 @@ class DecoySockets:
         for key in list(self._selector.get_map().values()):
             key.fileobj.close()  # type: ignore[union-attr]
         self._selector.close()
+        self._folder.cleanup()
 
     def _listen(self) -> None:
         """Records every message to the sockets until the block ends."""
