@@ -126,7 +126,9 @@ class CurveType(FigureTypeOf[Curve, CurvePicture]):
         """Draws the lines with a legend, and the marked points."""
         from matplotlib.ticker import LogLocator
 
-        top = 1.12 * max(max(line.values) for line in picture.lines)
+        high = max(max(line.values) for line in picture.lines)
+        low = min(min(line.values) for line in picture.lines)
+        top = high + 0.12 * (abs(high) or 1.0)
         axes = plot_area(canvas, left=label_margin(top), right=24, top=18)
         axes.set(xscale=picture.scale, xlim=(picture.samples[0], picture.samples[-1]))
         axes.grid(visible=True)
@@ -135,8 +137,7 @@ class CurveType(FigureTypeOf[Curve, CurvePicture]):
             axes.xaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
         for n, line in enumerate(picture.lines):
             axes.plot(picture.samples, line.values, lw=1.8, label=line.label, **line_of(n))
-        low = min(min(line.values) for line in picture.lines)
-        axes.set_ylim(min(0.0, low - 0.05 * (top - low)) if low < 0 else 0.0, top)
+        axes.set_ylim(low - 0.05 * (top - low) if low < 0 else 0.0, top)
         for mark in picture.marks:
             axes.plot([mark.x], [mark.y], "o", color=INK, ms=7, markeredgecolor="white", zorder=7,
                       clip_on=False)  # fmt: skip

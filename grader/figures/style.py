@@ -24,6 +24,7 @@ RC: Any = {
     "ytick.labelsize": 8,
     "legend.fontsize": 8,
     "legend.frameon": False,
+    "text.parse_math": False,  # a label may contain prices in dollars
     "text.color": INK,
     "axes.labelcolor": INK,
     "axes.edgecolor": QUIET,

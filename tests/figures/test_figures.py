@@ -11,6 +11,7 @@ from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
+from matplotlib.text import Text
 
 from grader.bank.folders import Bank
 from grader.bank.problem import load_problem
@@ -24,6 +25,8 @@ from grader.figures import (
     painted_texts,
     prompt_figures,
 )
+from grader.figures.curve import CurvePicture
+from grader.figures.output import _canvas
 from grader.figures.schedule import simulate
 from grader.figures.steps import messages_of
 from grader.figures.timeline import TimelinePicture
@@ -245,3 +248,38 @@ def test_a_tree_reaches_every_rank() -> None:
         assert one.sender in reached
         reached.add(one.receiver)
     assert reached == set(range(11))
+
+
+CURVE = """\
+figures:
+  - id: cost
+    type: curve
+    alt: The cost.
+    first: 1
+    last: 3
+    across: GPU hours
+    up: "$5 for 50% of $8"
+    lines:
+      - {label: "A100: $2/h, H100: $4/h", value: VALUE}
+"""
+
+
+@pytest.mark.thorough
+def test_dollars_in_labels_are_no_formulas(tmp_path: Path) -> None:
+    figure = explanation_figures(variant_of(tmp_path, CURVE.replace("VALUE", "2 * x")))[0]
+    assert figure_svg(figure)
+    with _canvas(figure) as canvas:
+        assert not any(text.get_parse_math() for text in canvas.findobj(Text))
+
+
+@pytest.mark.thorough
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("value", ["x - 4", "-2", "0", "-x * x", "x - 2", "3"])
+def test_a_curve_is_inside_its_axes(value: str, tmp_path: Path) -> None:
+    figure = explanation_figures(variant_of(tmp_path, CURVE.replace("VALUE", value)))[0]
+    assert isinstance(figure.picture, CurvePicture)
+    values = figure.picture.lines[0].values
+    with _canvas(figure) as canvas:
+        bottom, top = canvas.axes[0].get_ylim()
+    assert bottom <= min(values) <= max(values) < top
+    assert bottom == 0 or min(values) < 0
