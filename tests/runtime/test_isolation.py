@@ -456,6 +456,7 @@ def test_two_graders_at_once_do_not_share_a_limit_on_threads() -> None:
 import threading, time
 threads = [threading.Thread(target=time.sleep, args=(6,)) for _ in range(25)]
 for each in threads: each.start()
+for each in threads: each.join()
 q1_a = len(threads)
 """
     with executors.open("processes:2") as workers:
