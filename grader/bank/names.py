@@ -37,6 +37,9 @@ def check_parameters(problem: Problem, source: Located) -> Iterator[SpecError]:
         ):
             if unit is not None:
                 yield from check_unit(unit, source, where)
+            if unit == "%":
+                fix = "write 25% as 0.25 without a unit, and print it with '| percent'"
+                yield source.error(where, "a parameter can't be in percent", fix)
         columns = {tuple(sorted(row)) for row in parameter.rows or ()}
         if len(columns) > 1:
             keys = Counter(key for row in columns for key in row)
@@ -58,6 +61,9 @@ def _check_range(name: str, parameter: Any, source: Located, at: Path_) -> Itera
     if parameter.step is not None and parameter.step <= 0:
         what = f"the step of '{name}' is not positive"
         yield source.error((*at, "step"), what, "use a number greater than 0")
+    elif parameter.integer and (parameter.step or 1) % 1:
+        what = f"the step of '{name}' is not a whole number"
+        yield source.error((*at, "step"), what, "use a whole number, or 'real:' for fractions")
 
 
 def check_unit(unit: str, source: Located, at: Path_) -> Iterator[SpecError]:
@@ -102,6 +108,10 @@ def check_names(problem: Problem, source: Located) -> Iterator[SpecError]:
         at = ("parts", index)
         yield from _check_name(part.id, bound, source, (*at, "id"))
         earlier = [p.id for p in problem.parts[:index]]
+        taken = {**bound, **dict.fromkeys(earlier, at)}
+        for name in part.local_names():
+            yield from _check_name(name, taken, source, _find_local_name(part, name, at))
+            taken[name] = at
         yield from _check_part(part, known, answers, source, at, earlier)
     for path, marker, text in iter_marked(problem):
         if marker == "text" and path[0] not in ("parts", "figures"):
@@ -124,6 +134,17 @@ def _check_name(
         what = f"the name '{name}' is already used"
     if what:
         yield source.error(at, what, "choose another name, such as a longer one", key=True)
+
+
+def _find_local_name(part: Part, name: str, at: Path_) -> Path_:
+    """Returns the path of the field of *part* that defines *name*, such as a table's row."""
+    for field in dataclasses.fields(part):
+        value = getattr(part, field.name)
+        if isinstance(value, Mapping) and name in value:
+            return (*at, field.name, name)
+        if value == name:
+            return (*at, field.name)
+    return at
 
 
 # Students read feedback before the answers are released, so it must not contain any. Only staff

@@ -3,28 +3,38 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 from grader.bank.names import check_unit
 from grader.bank.yaml12 import Located, Path_
 from grader.errors import Location, SpecError
-from grader.model import Part, Problem, Slot, Tolerance
+from grader.expressions import ExpressionError, names_in
+from grader.model import Expr, Part, Problem, Slot, Tolerance
 from grader.registry import suggest
 
 _CHOICES = ("options", "items", "targets")
 _MOST_FIGURES = 15
 
 
-def check_part(part: Part, source: Located, at: Path_) -> Iterator[SpecError]:
-    """Yields errors in *part* that can be found without drawing numbers."""
+def check_part(
+    part: Part, values: Mapping[str, Expr], source: Located, at: Path_
+) -> Iterator[SpecError]:
+    """Yields errors in *part* that can be found without drawing numbers.
+
+    *values* are those of its problem.
+    """
+    for field, what, fix in part.iter_faults():
+        yield source.error((*at, field), what, fix)
     for record, path in _iter_records(part, at):
         unit = getattr(record, "unit", None)
         if unit:
             yield from check_unit(unit, source, (*path, "unit"))
         if isinstance(record, Tolerance):
             yield from _check_tolerance(record, source, path)
+        yield from _check_rounded_inputs(record, values, source, path)
         yield from _check_ids(record, source, path)
     for field in _CHOICES:
         things = getattr(part, field, None)
@@ -70,6 +80,36 @@ def _check_tolerance(tolerance: Tolerance, source: Located, at: Path_) -> Iterat
     if figures is not None and not 1 <= figures <= _MOST_FIGURES:
         what = f"{figures} is not a valid number of significant figures"
         yield source.error((*at, "significant_figures"), what, f"use 1 to {_MOST_FIGURES}")
+
+
+def _check_rounded_inputs(
+    record: Any, values: Mapping[str, Expr], source: Located, at: Path_
+) -> Iterator[SpecError]:
+    """Yields an error if the answer depends on no name in `input_rounding`.
+
+    An answer that uses an earlier part's answer does not move with that answer's inputs.
+    """
+    rounded = getattr(getattr(record, "tolerance", None), "input_rounding", None)
+    if not rounded:
+        return
+    with suppress(ExpressionError):  # reported with the names
+        if _find_inputs(record.answer, values).isdisjoint(rounded):
+            named = "', '".join(rounded)
+            what = f"the rounding of '{named}' has no effect, because 'answer' does not contain it"
+            fix = "compute the answer from parameters and values, not from another part's answer"
+            yield source.error((*at, "tolerance", "input_rounding"), what, fix)
+
+
+def _find_inputs(expression: Expr, values: Mapping[str, Expr]) -> set[str]:
+    """Returns the names in *expression*, and in the *values* that it uses."""
+    found: set[str] = set()
+    waiting = [expression]
+    while waiting:
+        written = waiting.pop()
+        new = names_in(written) - found if isinstance(written, str) else set()
+        found |= new
+        waiting += [values[name] for name in new if name in values]
+    return found
 
 
 def check_draw(problem: Problem, slot: Slot, path: Path) -> None:

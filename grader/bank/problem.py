@@ -153,7 +153,7 @@ def _check_problem(problem: Problem, source: Located, families: Collection[str])
     errors += check_parameters(problem, source)
     errors += check_names(problem, source)
     for index, part in enumerate(problem.parts):
-        errors += check_part(part, source, ("parts", index))
+        errors += check_part(part, problem.values, source, ("parts", index))
     errors += check_figures(problem, source)
     return errors
 

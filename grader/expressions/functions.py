@@ -211,10 +211,21 @@ def _choice_of(plan: Value, name: Value) -> Value:
         raise ExpressionError(
             f"the plan has no choice '{shorten(str(name))}'", fix=f"it has {', '.join(choices)}"
         )
+    return read_choice(choices[name])
+
+
+def read_choice(written: str) -> Value:
+    """Returns a value as a plan prints it: a truth value, a number, or any other text.
+
+    >>> read_choice("8"), read_choice("True"), read_choice("full")
+    (8, True, 'full')
+    """
+    if written in ("True", "False"):
+        return written == "True"
     try:
-        value = float(choices[name])
+        value = float(written)
     except ValueError:
-        return choices[name]
+        return written
     return int(value) if value.is_integer() else value
 
 

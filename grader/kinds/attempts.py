@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Literal
@@ -63,6 +63,12 @@ class Code(Part):
     """What the code must not use: `loops`, or dotted names such as `torch.softmax`."""
     mutates: bool = False
     """Whether the code may change its inputs in place."""
+
+    def iter_faults(self) -> Iterator[tuple[str, str, str]]:
+        """Yields a fault if no group of hidden cases earns points."""
+        if self.groups and not any(self.groups.values()):
+            what = "'groups' gives no group any points"
+            yield "groups", what, "give at least one group a share above 0"
 
 
 @dataclass(frozen=True, kw_only=True)

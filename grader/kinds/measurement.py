@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from operator import attrgetter
 from typing import Literal
 
 from grader import units
@@ -65,6 +66,13 @@ class Measurement(Code):
     work: Work = field(default_factory=Work)
     """The minimum work of one run. If code is faster than the machine's profile allows, a person
     reviews it."""
+
+    def iter_faults(self) -> Iterator[tuple[str, str, str]]:
+        """Yields a fault if code can be as fast as asked and still not earn all points."""
+        yield from Code.iter_faults(self)
+        if self.speed and max(self.speed, key=attrgetter("ratio")).share < 1:
+            what = "the highest ratio of 'speed' has a share below 1, so nobody can earn all points"
+            yield "speed", what, "give the highest ratio a share of 100%"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -195,10 +203,10 @@ def _judge_ratio(
     total = round(part.correct + (1 - part.correct) * (reached[-1].share if reached else 0.0), 6)
     if total >= 1:
         return Judgment(share=1.0, verdict=Verdict.CORRECT, note=f"{comparison}.")
-    nearest = next(step for step in steps if step not in reached)
-    return partial_judgment(
-        total, f"{right} {comparison}. A ratio of {nearest.ratio:g} earns more."
-    )
+    nearest = next((step for step in steps if step not in reached), None)
+    # None is left if the highest ratio earns less than all points, as releases of old specs may.
+    more = f" A ratio of {nearest.ratio:g} earns more." if nearest else ""
+    return partial_judgment(total, f"{right} {comparison}.{more}")
 
 
 _COUNTED = {

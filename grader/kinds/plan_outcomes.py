@@ -11,7 +11,7 @@ from operator import itemgetter
 from typing import Literal, NamedTuple
 
 from grader import units
-from grader.expressions import ExpressionError, compile_expression, holds, names_in
+from grader.expressions import ExpressionError, compile_expression, holds, names_in, read_choice
 from grader.model import Draw, Expr, Part, Scalar, Share, Text
 from grader.model.spec import Strict
 from grader.units.quantity import Value
@@ -72,6 +72,17 @@ class Plan(Part):
     def local_names(self) -> tuple[str, ...]:
         """Returns the names of the choices, and of the values computed from them."""
         return (*self.choose, *self.values)
+
+    def iter_faults(self) -> Iterator[tuple[str, str, str]]:
+        """Yields a fault for each text on offer that `choice_of` would read as something else."""
+        for name, offered in self.choose.items():
+            for text in offered:
+                if isinstance(text, str) and (
+                    ", " in text or " = " in text or read_choice(text) != text
+                ):
+                    what = f"'{name}' offers the text '{text}', which later parts would misread"
+                    fix = "use words without ', ' and ' = ', and numbers, true, and false unquoted"
+                    yield "choose", what, fix
 
 
 class PlanOutcome(NamedTuple):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Annotated, Any, ClassVar, Literal
 
@@ -164,6 +164,14 @@ class Part(Strict):
         """Returns the names that only this part's expressions can use, such as those of a table's
         row."""
         return ()
+
+    def iter_faults(self) -> Iterator[tuple[str, str, str]]:
+        """Yields a field's name, what is wrong with it, and what to do, for each fault that shows
+        without drawing numbers.
+
+        Released specs are not checked again, so a new check never invalidates a release.
+        """
+        yield from ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

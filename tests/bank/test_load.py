@@ -147,6 +147,8 @@ def test_a_sound_spec_loads() -> None:
         ("id: share", "id: Share", "is not a valid id of a part", "", "id: Share"),
         ("choice: [8, 16, 32]", "integer: [8, 4]", "is reversed: 8 to 4", "", "gpus:"),
         ("choice: [8, 16, 32]", "real: [8, 16]", "has no step", "", "gpus:"),
+        ("choice: [8, 16, 32]", "integer: [8, 16], step: 0.5", "not a whole", "'real:'", "gpus:"),
+        ("[8, 16, 32]}", '[8], unit: "%"}', "can't be in percent", "| percent", "gpus:"),
         ("minutes: 4", "minutes: -4", "can't take -4 minutes", "", "minutes"),
         ("{relative: 1%}", "1%", "should be keys and values", "{relative: 1%}", "tolerance"),
         ("{relative: 1%}", "{absolute: 3 GB}", "can't read", "3 * GB", "tolerance"),
@@ -167,6 +169,75 @@ def test_each_slip_of_an_author_is_named_at_its_line(
     assert isinstance(error.where, Location)
     assert error.where.line == line_of(text, at)
     assert error.where.column is not None
+
+
+PLAN = """\
+  - id: layout
+    kind: plan
+    ask: Choose a layout.
+    choose:
+      tp: [1, 2, 4]
+      mode: [none, full]
+    values: {memory: 100 / tp}
+    require: [{id: fits, that: memory <= 30, feedback: It does not fit.}]
+    cost: tp
+explanation:"""
+TABLE = """\
+  - id: days
+    kind: table
+    ask: Fill in.
+    row: n
+    rows: [1, 2]
+    columns: [{id: hours, title: hours, answer: 24 * n}]
+explanation:"""
+
+
+@pytest.mark.parametrize(
+    ("added", "old", "new", "what"),
+    [
+        (PLAN, "{memory: 100", "{share: 100", "the name 'share' is already used"),
+        (PLAN, "{memory: 100", "{weights: 100", "the name 'weights' is already used"),
+        (PLAN, "tp: [1", "memory: [1", "the name 'memory' is already used"),
+        (PLAN, "tp: [1", "gpus: [1", "the name 'gpus' is already used"),
+        (PLAN, "tp: [1", "GB: [1", "'GB' is already a unit"),
+        (TABLE, "row: n", "row: day", "'day' is already a unit"),
+        (TABLE, "row: n", "row: gpus", "the name 'gpus' is already used"),
+        (TABLE, "row: n", "row: max", "'max' is already a function"),
+        (PLAN, "none, full", '"8", full', "offers the text '8', which later parts would misread"),
+        (PLAN, "none, full", '"a, b", full', "offers the text 'a, b'"),
+        (PLAN, "none, full", '"a = b", full', "offers the text 'a = b'"),
+        (PLAN, "none, full", '"True", full', "offers the text 'True'"),
+    ],
+)
+def test_names_and_choices_of_a_part_that_would_be_misread_are_errors(
+    added: str, old: str, new: str, what: str
+) -> None:
+    text = SPEC.replace("explanation:", added)
+    problem_from(parse_yaml(text.encode(), "sample.yaml"))
+    errors = errors_of(text.replace(old, new))
+    assert any(what in error.what for error in errors)
+    assert all(isinstance(error.where, Location) and error.where.line for error in errors)
+
+
+@pytest.mark.parametrize(
+    ("answer", "is_direct"),
+    [("weights / gpus", True), ("billions * byte", True), ("bound * GB", False), ("(", False)],
+)
+def test_a_rounded_input_must_occur_in_the_answer_or_in_its_values(
+    answer: str, is_direct: bool
+) -> None:
+    text = SPEC.replace("{relative: 1%}", "{input_rounding: [billions]}")
+    text = text.replace("answer: weights / gpus", f"answer: {answer}")
+    if is_direct:
+        problem_from(parse_yaml(text.encode(), "sample.yaml"))
+        return
+    words = " ".join(error.what for error in errors_of(text))
+    assert ("the rounding of 'billions' has no effect" in words) is (answer != "(")
+
+
+def test_a_released_spec_is_not_checked_again() -> None:
+    text = SPEC.replace("explanation:", TABLE.replace("row: n", "row: day"))
+    assert problem_from(parse_yaml(text.encode(), "sample.yaml"), checked=True).id == "sample"
 
 
 def test_all_errors_of_a_file_come_at_once_in_the_order_of_its_lines() -> None:

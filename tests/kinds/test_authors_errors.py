@@ -10,7 +10,7 @@ from grader.kinds import Unreadable, kinds
 from grader.kinds.answers import right_value
 from grader.kinds.code import CodeKind
 from grader.kinds.hidden.solutions import Given
-from grader.kinds.measurement import Work
+from grader.kinds.measurement import Step, Work
 from grader.kinds.options import AnswerOption
 from grader.kinds.plan_outcomes import Requirement
 from grader.kinds.short_text import ShortText
@@ -53,6 +53,29 @@ PREPARES = "def prepare(seed):\n    return ()\n"
 def test_a_part_that_makes_no_sense_is_an_error(part: Part, said: str) -> None:
     with pytest.raises(ValueError, match=said):
         a_key(part)
+
+
+@pytest.mark.parametrize(
+    ("part", "said"),
+    [
+        (a_code(groups={"edge": 0, "random": 0}), "'groups' gives no group any points"),
+        (a_measurement(groups={"edge": 0}), "'groups' gives no group any points"),
+        (a_measurement(speed=(Step(ratio=2, share=0.5),)), "'speed' has a share below 1"),
+        (a_plan(choose={"tp": (1, "2")}), "'tp' offers the text '2'"),
+    ],
+)
+def test_a_fault_that_shows_without_numbers_is_found_when_the_spec_is_loaded(
+    part: Part, said: str
+) -> None:
+    ((_, what, fix),) = part.iter_faults()
+    assert said in what
+    assert fix
+
+
+@pytest.mark.parametrize("part", [a_code(), a_code(groups={"edge": 1}), a_measurement(), a_plan()])
+def test_a_sound_part_has_no_faults(part: Part) -> None:
+    assert list(part.iter_faults()) == []
+    assert list(a_measurement(speed=()).iter_faults()) == []
 
 
 def test_a_right_answer_that_no_student_could_give_is_an_error() -> None:

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from grader.kinds import ratios
-from grader.kinds.measurement import MeasurementKind
+from grader.kinds.measurement import MeasurementKind, Step
 from grader.kinds.numeric import IntegerKind
 from grader.kinds.prediction import PredictionKind
 from grader.model import Judgment, Mistake, Verdict
@@ -74,6 +74,13 @@ def test_a_count_earns_what_its_ratio_reaches(
     found = judged(race, key)
     assert found.share == share
     assert note in found.note
+
+
+def test_the_highest_ratio_of_an_old_release_may_earn_less_than_all_points() -> None:
+    key = a_race_key(SCALED, SETUP, by="launches", speed=(Step(ratio=2, share=0.5),))
+    found = judged({"counts": [[1, 6]] * 6}, key)
+    assert found.share == pytest.approx(0.7)
+    assert "earns more" not in found.note
 
 
 @pytest.mark.parametrize(

@@ -149,6 +149,8 @@ def test_a_later_part_reads_the_students_own_choice() -> None:
     plan = as_text({"tp": 8, "checkpoint": "full"})
     assert evaluate("choice_of(plan, 'tp') * 2", {"plan": plan}) == 16
     assert evaluate("choice_of(plan, 'checkpoint') == 'full'", {"plan": plan}) is True
+    fused = as_text({"fused": True, "shared": False})
+    assert evaluate("choice_of(plan, 'fused') and not choice_of(plan, 'shared')", {"plan": fused})
 
 
 @given(st.floats(0, 2))
