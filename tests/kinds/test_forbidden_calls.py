@@ -157,6 +157,18 @@ LOOPS = {
     "takewhile": "import itertools as it\ndef f(x): return list(it.takewhile(bool, x))",
     "under its name": "def f(x):\n    class K:\n        map = map\n    map = 0\n"
                       "    return list(K.map(abs, x))",
+    "in a class of a function": "def f(x, map=1):\n    class K:\n        use = map\n"
+                                "        if use: map = 0\n    return list(K.use(abs, x))",
+    "default of a lambda": "def f(x):\n    apply = lambda map=map: list(map(abs, x))\n"
+                           "    return apply()",
+    "parameter of another lambda": "def f(x, g=lambda map: map): return list(map(abs, x))",
+    "global in a function inside": "def f(x):\n    map = 1\n    def g():\n        global map\n"
+                                   "        return list(map(abs, x))\n    return g()",
+    "added to": "class C:\n    def __radd__(self, other):\n        self.found = other\n"
+                "        return self\nmap += C()\ndef f(x): return list(map.found(abs, x))",
+    "decorator of a method": "def take(m): return lambda go: m\ndef f(x):\n    class K:\n"
+                             "        @take(map)\n        def go(): pass\n        map = 1\n"
+                             "    map = 2\n    return list(K.go(abs, x))",
 }  # fmt: skip
 
 
@@ -242,6 +254,19 @@ WITHOUT_LOOPS = {
                "    print(*x)\n    return m",
     "of other names": "import numpy as np\ndef f(x):\n    map = np.array(x)\n    filter = map > 1\n"
                       "    return map[filter]",
+    "parameter of the function outside": "def f(x, filter=1):\n"
+                                         "    apply = lambda y: y[0] * filter\n"
+                                         "    def twice(y=filter): return y * filter\n"
+                                         "    return apply(x) + twice()",
+    "parameter of a lambda": "f = lambda x, map=2: (lambda y: y * map)(x[0])",
+    "variable of the function around a method": "def f(x):\n    map = 3\n    class K:\n"
+                                                "        class I: pass\n"
+                                                "        def go(self): return map\n"
+                                                "    return K().go()",
+    "nonlocal": "def f(x):\n    map = 3\n    def g():\n        nonlocal map\n        map = 4\n"
+                "    g()\n    return map",
+    "names that are only bound": "from dataclasses import dataclass\nmap = 3\n@dataclass\n"
+                                 "class K:\n    filter: int = 3\ndef f(x): return K().filter",
     "of rows": "import numpy as np\ndef f(x):\n    x = np.asarray(x)\n"
                "    return f(x[None])[0] if x.ndim == 1 else x * 2",
 }  # fmt: skip

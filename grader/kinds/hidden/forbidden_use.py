@@ -84,6 +84,10 @@ def _find_namespace_access(tree: ast.Module) -> str | None:
 
 def _iter_forbidden(node: ast.AST, names: ModuleNames, forbidden: Sequence[str]) -> Iterator[str]:
     """Yields the forbidden names that this node itself uses, in words."""
+    if isinstance(node, ast.AugAssign):
+        node = node.target  # which is also read
+    elif isinstance(node, ast.Name) and not isinstance(node.ctx, ast.Load):
+        return
     if not isinstance(node, _LOOKED_AT):
         return
     if names.runs_generated_code(node):

@@ -211,18 +211,44 @@ def _walk_scope(node: ast.AST) -> Iterator[ast.AST]:
 
 
 def _local_names(node: ast.AST) -> Iterator[ast.Name]:
-    """Yields the names in a function that refer to its local variables."""
-    if not isinstance(node, _FUNCTIONS):
+    """Yields the names in a function, and in functions inside it, that refer to its variables."""
+    if not isinstance(node, (*_FUNCTIONS, ast.Lambda)):
         return
-    inside = [part for statement in node.body for part in _walk_scope(statement)]
+    body = _body_of(node)
+    inside = [part for statement in body for part in _walk_scope(statement)]
     # Comprehensions have variables of their own, and `global` declares those of others.
     targets = [part.target for part in inside if isinstance(part, ast.comprehension)]
     not_local = {id(part) for target in targets for part in ast.walk(target)}
-    outer = {n for c in inside if isinstance(c, (ast.Global, ast.Nonlocal)) for n in c.names}
+    outer = {n for c in inside if isinstance(c, ast.Nonlocal) for n in c.names}
+    outer |= {n for c in ast.walk(node) if isinstance(c, ast.Global) for n in c.names}
     bound = {name for p in inside if id(p) not in not_local for name in _bound_names(p)}
-    bound |= {argument.arg for argument in ast.walk(node.args) if isinstance(argument, ast.arg)}
+    bound |= {child.arg for child in ast.iter_child_nodes(node.args) if isinstance(child, ast.arg)}
     bound -= outer
-    yield from (p for p in inside if isinstance(p, ast.Name) and p.id in bound)
+    seeing = _walk_functions(body)
+    yield from (p for p in seeing if isinstance(p, ast.Name) and p.id in bound)
+
+
+def _body_of(node: ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda) -> list[ast.AST]:
+    return [node.body] if isinstance(node, ast.Lambda) else list(node.body)
+
+
+def _walk_functions(body: list[ast.AST]) -> Iterator[ast.AST]:
+    """Yields the nodes in the *body* of a function, and in functions and classes inside it.
+
+    Leaves out those that are evaluated in the scope of a class. Its code may find a global or
+    built-in name although the function around it has a variable of that name.
+    """
+    waiting = list(body)
+    while waiting:
+        node = waiting.pop()
+        if isinstance(node, ast.ClassDef):
+            in_class = [part for statement in node.body for part in _walk_scope(statement)]
+            waiting += [part for part in in_class if isinstance(part, ast.ClassDef)]
+            functions = [p for p in in_class if isinstance(p, (*_FUNCTIONS, ast.Lambda))]
+            waiting += [part for function in functions for part in _body_of(function)]
+        else:
+            yield node
+            waiting += ast.iter_child_nodes(node)
 
 
 def literal_text(node: ast.AST) -> str | None:
