@@ -69,8 +69,18 @@ class Opaque:
     type: str
 
 
+@dataclass(frozen=True, slots=True)
+class SetOf:
+    """A set: its items in an order that does not depend on how the set was made."""
+
+    items: tuple[object, ...]
+
+
 def decode_result(raw: object) -> object:
-    """Returns *raw* as plain data, an ArrayValue, or an Opaque. Raises ValueError if malformed."""
+    """Returns *raw* as plain data, an ArrayValue, a SetOf, or an Opaque.
+
+    Raises ValueError if it is malformed.
+    """
     return _Reader().read(raw)
 
 
@@ -126,10 +136,10 @@ class _Reader:
         return [self.read(item) for item in _read_list(raw)]
 
     def set(self, raw: Mapping[str, Any]) -> object:
-        """Returns a set, represented by its sorted items."""
+        """Returns a set with its items sorted."""
         if len(_read_list(raw)) > _MOST_KEYS:
             raise UnknownError(f"more than {_MOST_KEYS:,} items of a set")
-        return {"a set of": sorted(self.items(raw), key=_make_sort_key)}
+        return SetOf(tuple(sorted(self.items(raw), key=_make_sort_key)))
 
     def dict(self, raw: Mapping[str, Any]) -> object:
         """Returns a dict whose keys are plain data. Raises ValueError if a key can't be one."""
@@ -154,20 +164,26 @@ def _normalize_key(value: object) -> object:
     """Returns a key as the equal Python number, so that numpy's numbers match Python's."""
     if isinstance(value, tuple):
         return tuple(map(_normalize_key, value))
+    if isinstance(value, SetOf):
+        return ("a set of", *map(_normalize_key, value.items))
     is_numpy_scalar = isinstance(value, ArrayValue) and value.form == "array" and not value.shape
     return value.number if is_numpy_scalar else value  # type: ignore[attr-defined]
 
 
-def _make_sort_key(value: object) -> str:
-    """Returns the sort key for items of a set, which may mix types of numbers."""
+def _make_sort_key(value: object) -> tuple[int, Any]:
+    """Returns the sort key for items of a set, which may mix types of numbers.
+
+    Numbers are sorted by size, so that a rounding error does not change their order.
+    """
     if isinstance(value, ArrayValue) and not value.shape:
         value = value.number
-    if isinstance(value, tuple):
-        return f"({', '.join(map(_make_sort_key, value))})"
-    if isinstance(value, float) and value.is_integer():
-        value = int(value)
+    if isinstance(value, (tuple, SetOf)):
+        items = value if isinstance(value, tuple) else value.items
+        return 2, tuple(map(_make_sort_key, items))
+    if isinstance(value, int) or (isinstance(value, float) and not math.isnan(value)):
+        return 0, value
     # Values that no set can hold keep their order, as the text of a large array takes long.
-    return repr(value) if isinstance(value, (int, float, complex, str, bytes)) else ""
+    return 1, repr(value) if isinstance(value, (float, complex, str, bytes)) else ""
 
 
 def _read_list(raw: Mapping[str, Any]) -> list[object]:

@@ -104,7 +104,7 @@ WRONG = {
     "more items": ("found['each'].append(0)", "'each' of the result has a wrong number of items"),
     "column of items": ("found['each'] = np.array([[1.5], [-2.5]])", "an item of 'each'"),
     "another key": ("found['more'] = 1", "the result has an unexpected key"),
-    "no key": ("del found['each']", "the result has no 'each'"),
+    "no key": ("del found['each']", "the result lacks 'each'"),
     "a list of it": ("found = [found]", "the result is a list, not a dict"),
 }
 

@@ -253,6 +253,12 @@ ALIKE: list[tuple[object, object]] = [
     ({(np.int64(1), "a"): 2}, {(1, "a"): 2}), ({np.str_("a"): 1}, {"a": 1}),
     ({np.int64(10), 3}, {10, 3}), ({2, np.float64(10.0), -1.0}, {2, 10, -1}),
     ({(np.int64(10), 1), (3, 1)}, {(10, 1), (3, 1)}),
+    # Rounding errors don't change which items belong together.
+    ({2 - 2**-52, 10.0}, {2.0, 10.0}), ({(2 - 2**-52, 1), (10.0, 1)}, {(2.0, 1), (10.0, 1)}),
+    ({frozenset({1, 10}): 1, frozenset({2}): 2}, {frozenset({10.0, 1}): 1, frozenset({2.0}): 2}),
+    ({frozenset({9, 2}), frozenset({1})}, {frozenset({1}), frozenset({2, 9})}),
+    ({1, "a", b"b", 1j, None, (1, "a")}, {(1, "a"), None, 1j, b"b", "a", 1}),
+    (1_000_000 + 1e-9, 1_000_000), (3e17, 3 * 10**17 + 1), (1e300, 10**300), (1 + 0j, 1),
 ]  # fmt: skip
 UNLIKE: list[tuple[object, object]] = [
     (1, True), (True, 1), (1, 2), (100_001, 100_000), (10**400, 1.0), (1.0, 10**400), ("1", 1),
@@ -267,11 +273,13 @@ UNLIKE: list[tuple[object, object]] = [
     (np.array([np.nan]), np.array([5.0])), (np.array([5.0]), np.array([np.nan])),
     (np.array([100_001]), np.array([100_000])), (np.array([2**62 + 1]), np.array([2**62])),
     ({np.int64(1): 2}, {2: 2}), ({np.float64(1.5): 2}, {1: 2}), ({np.int64(10), 3}, {10, 4}),
+    (1_000_000.0, 1_000_001), (1.5, 1), (1e17, 10**17 + 1000), (np.inf, 1), ([1], {1}), ({1}, [1]),
+    ({1}, {1: 1}), ({1: 1}, {1}), ({1}, {1, 2}), ({frozenset({1}): 1}, {frozenset({2}): 1}),
     (np.array([True]), np.array([False])), (object(), object()), (object(), 1), (1, object()),
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("got, want", ALIKE, ids=repr)
+@pytest.mark.parametrize("got, want", ALIKE, ids=range(len(ALIKE)))
 def test_alike(got: object, want: object) -> None:
     assert differs(got, want) is None
 
@@ -304,7 +312,16 @@ def test_whole_numbers_are_near_by_the_absolute_alone() -> None:
     assert differs(8, 10, wide) is not None
     assert differs(np.array([9]), np.array([10]), wide) is None
     assert differs(np.array([8]), np.array([10]), wide) is not None
-    assert differs(8.0, 10, wide) is None  # not whole any more
+    assert differs(9.0, 10, wide) is None
+    assert differs(8.0, 10, wide) is not None
+
+
+def test_a_float_in_place_of_a_whole_number_must_be_it_up_to_rounding_errors() -> None:
+    any_type = Closeness(dtype=False)
+    want = np.array([1_000_001, 3 * 10**17 + 1])
+    assert differs(np.array([1_000_001 + 1e-9, 3e17]), want, any_type) is None
+    assert differs(np.array([1_000_000.0, 3e17]), want, any_type) == "the result has wrong values"
+    assert differs(np.array([1_000_001 + 0j, 3e17]), want, any_type) is None
 
 
 def test_what_is_wrong_is_said_without_how_much_and_where() -> None:
@@ -313,6 +330,11 @@ def test_what_is_wrong_is_said_without_how_much_and_where() -> None:
     assert differs(want + 1, want) == "the result has wrong values"
     assert differs([1, {"a": 2}], [1, {"a": 3}]) == "'a' of an item of the result has a wrong value"
     assert differs(len, [1]) == "the result is a function, not a list"
+    assert differs([1], {1}) == "the result is a list, not a set"
+    assert differs({1}, {2}) == "an item of the result has a wrong value"
+    assert differs({1}, {1, 2}) == "the result has a wrong number of items"
+    assert differs({}, {"a": 1}) == "the result lacks 'a'"
+    assert differs({}, {2: 1}) == "the result lacks one of the keys"
 
 
 # -- what a student may read

@@ -15,7 +15,7 @@ from grader.kinds.code import CodeKind
 from grader.kinds.hidden.compare import Closeness, difference, format_result
 from grader.model import Verdict
 from grader.wire.encoding import RESULT, decode_input, encode_result
-from grader.wire.values import ArrayValue, decode_result
+from grader.wire.values import ArrayValue, SetOf, decode_result
 from tests.helpers.code import a_code_key, defined, judged, ran
 from tests.helpers.fuzz import in_time
 from tests.helpers.kernels import WAYS
@@ -139,7 +139,7 @@ def test_of_a_large_result_no_more_is_written_out_than_is_shown() -> None:
     "value, text",
     [
         (1, "1"), (None, "None"), ("a  b\n", r"'a b\n'"), ([1, "a", 2.5], "(1, 'a', 2.5)"),
-        ([], "()"), ({}, "{}"), ({"a": [1], 2: {}}, "{'a': (1), 2: {}}"),
+        ([], "()"), ({}, "{}"), ({3, 1}, "{1, 3}"), ({"a": [1], 2: {}}, "{'a': (1), 2: {}}"),
         (np.arange(3), "[0, 1, 2] (int64)"), (np.float32(2), "2.0"), (len, "a function"),
         ([np.zeros((1, 2))], "([[0.0, 0.0]] (float64))"), ("x" * 90, "'" + "x" * 78 + "…"),
         (np.arange(100), f"[{', '.join(map(str, range(22)))}, …"),
@@ -156,4 +156,4 @@ def test_sets_of_what_collides_take_no_time() -> None:
         with pytest.raises(ValueError, match="items of a set"):
             decode_result({"t": "set", "v": items})
         assert len(decode_input({"t": "set", "v": items[:5_000]})) == 5_000
-    assert decode_result({"t": "set", "v": items[:2]}) == {"a set of": [0, modulus]}
+    assert decode_result({"t": "set", "v": items[:2]}) == SetOf((0, modulus))

@@ -91,7 +91,7 @@ def test_a_process_that_analyzes_ends_with_the_last_reference_to_it() -> None:
 
 
 def test_numbers_are_counted_in_every_part_of_a_result() -> None:
-    assert count_numbers(decode_result(encode_result([1, {"a": [2.0, "x"]}]))) == 0
+    assert count_numbers(decode_result(encode_result([1, {3}, {"a": [2.0, "x"]}]))) == 0
     import numpy as np
 
     made = decode_result(encode_result([np.zeros((2, 3)), {"a": (np.zeros(4), None)}]))

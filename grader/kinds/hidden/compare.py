@@ -17,7 +17,7 @@ from functools import partial
 from typing import Any
 
 from grader.model.spec import Strict
-from grader.wire.values import ArrayValue, Opaque
+from grader.wire.values import ArrayValue, Opaque, SetOf
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,7 +69,7 @@ class _Comparison:
         got, want = as_scalar(got), as_scalar(want)
         finders: dict[type, Callable[[Any, Any, str], str | None]] = {
             ArrayValue: self._check_array, list: self._check_items, tuple: self._check_items,
-            dict: self._check_dict,
+            dict: self._check_dict, SetOf: self._check_set,
         }  # fmt: skip
         if type(want) in finders:
             return finders[type(want)](got, want, what)
@@ -110,13 +110,19 @@ class _Comparison:
                 return fault
         return None
 
+    def _check_set(self, got: object, want: SetOf, what: str) -> str | None:
+        """Returns how *got* or its first wrong item differs from a set; None if it does not."""
+        if not isinstance(got, SetOf):
+            return type_difference(got, want, what)
+        return self._check_items(got.items, want.items, what)
+
     def _check_dict(self, got: object, want: dict[object, object], what: str) -> str | None:
         """Returns how *got* or its first wrong value differs from a dict; None if it does not."""
         if not isinstance(got, dict):
             return type_difference(got, want, what)
         missing = [key for key in want if key not in got]
         if missing:
-            return f"{what} has no {_key_name(missing[0])}"
+            return f"{what} lacks {_key_name(missing[0])}"
         if len(got) > len(want):
             return f"{what} has an unexpected key"
         faults = (self.find_fault(got[k], want[k], f"{_key_name(k)} of {what}") for k in want)
@@ -168,6 +174,13 @@ def _is_finite(value: complex) -> bool:
     return isinstance(value, int) or cmath.isfinite(value)
 
 
+_HALF = 0.5 - 1e-9
+"""A float is compared with a whole number up to this distance, so an index must not be off by one,
+whatever its type."""
+_ROUNDINGS = 4
+"""Number of last bits by which a float may differ from a whole number that is too large for it."""
+
+
 def _is_close(got: complex, want: complex, near: Closeness) -> bool:
     """Returns whether *got* is as close to *want* as *near* requires; NaN is close to NaN only."""
     if isinstance(got, int) and isinstance(want, int):
@@ -177,9 +190,10 @@ def _is_close(got: complex, want: complex, near: Closeness) -> bool:
     if got == want:
         return True
     try:
-        return math.isfinite(abs(want)) and bool(
-            abs(got - want) <= near.absolute + near.relative * abs(want)
-        )
+        limit = near.absolute + near.relative * abs(want)
+        if isinstance(want, int) and isinstance(got, float):
+            limit = max(near.absolute, min(limit, max(_HALF, _ROUNDINGS * math.ulp(want))))
+        return math.isfinite(abs(want)) and bool(abs(got - want) <= limit)
     except OverflowError:
         return False
 
@@ -210,6 +224,9 @@ def _differs_in_block(got: Any, want: Any, near: Closeness) -> bool:
         a, b = got.astype(wide), want.astype(wide)
         same = (a == b) | (np.isnan(a) & np.isnan(b))
         limit = near.absolute + (0 if are_whole else near.relative) * np.abs(b)
+        if want.dtype.kind in "iu" and got.dtype.kind == "f":
+            room = np.maximum(_HALF, _ROUNDINGS * np.spacing(np.abs(b)))
+            limit = np.maximum(near.absolute, np.minimum(limit, room))
         same |= np.isfinite(a) & np.isfinite(b) & (np.abs(a - b) <= limit)
     return not bool(np.all(same))
 
@@ -232,7 +249,8 @@ def count_numbers(value: object) -> int:
     """Returns how many numbers the arrays of a result contain."""
     if isinstance(value, ArrayValue):
         return int(value.numbers.size)
-    items = list(value.values()) if isinstance(value, dict) else value
+    items = value.items if isinstance(value, SetOf) else value
+    items = list(items.values()) if isinstance(items, dict) else items
     return sum(map(count_numbers, items)) if isinstance(items, (list, tuple)) else 0
 
 
@@ -272,6 +290,7 @@ _KINDS: tuple[tuple[type, str], ...] = (
     (str, "a text"),
     (bytes, "bytes"),
     (dict, "a dict"),
+    (SetOf, "a set"),
     (list, "a list"),
     (tuple, "a list"),
 )
@@ -307,10 +326,10 @@ def _iter_pieces(value: object) -> Iterator[str]:
     """Yields the text of a result in bounded pieces, so that the caller can stop early."""
     if isinstance(value, ArrayValue):
         yield _format_array(value)
-    elif isinstance(value, (list, tuple, dict)):
-        begin, end = "{}" if isinstance(value, dict) else "()"
+    elif isinstance(value, (list, tuple, dict, SetOf)):
+        begin, end = "{}" if isinstance(value, (dict, SetOf)) else "()"
         yield begin
-        for number, item in enumerate(value):
+        for number, item in enumerate(value.items if isinstance(value, SetOf) else value):
             yield ", " if number else ""
             yield from _iter_pieces(item)
             if isinstance(value, dict):
