@@ -13,7 +13,7 @@ from grader.figures import figure_types
 from grader.model import Figure, Problem
 from grader.registry import suggest
 
-_ID = re.compile(r"[a-z][a-z0-9_-]*\Z")
+_ID = re.compile(r"[a-z][a-z0-9_-]{,49}\Z")
 
 
 def shape_figures(source: Located) -> Iterator[PartialRecord]:
@@ -29,21 +29,38 @@ def check_figures(problem: Problem, source: Located) -> Iterator[SpecError]:
     known = {*parameter_names(problem), *problem.values}
     answers = {part.id for part in problem.parts}
     seen: set[str] = set()
+    # The cells of a figure `flow` and of a part `figure_flow` would have the same id.
+    cells = {
+        _cell_name(part.id.removeprefix("figure_")): f"part '{part.id}'"
+        for part in problem.parts
+        if part.id.startswith("figure_")
+    }
     for index, figure in enumerate(problem.figures):
         at: Path_ = ("figures", index)
         if not _ID.match(figure.id):
-            fix = "use lowercase letters, digits, hyphens and underscores"
+            fix = "use up to 50 lowercase letters, digits, hyphens, and underscores"
             yield source.error((*at, "id"), f"'{figure.id}' is not a valid id of a figure", fix)
         if figure.id in seen:
             what = f"two figures have the id '{figure.id}'"
             yield source.error((*at, "id"), what, "rename one of them")
         seen.add(figure.id)
+        cell = _cell_name(figure.id)
+        if figure.show == "prompt":
+            if cell in cells:
+                what = f"the cells of the figure '{figure.id}' and the {cells[cell]} have one name"
+                yield source.error((*at, "id"), what, "rename one of them")
+            cells[cell] = f"figure '{figure.id}'"
         if not figure.alt.strip():
             fix = "say in a sentence what the figure shows, for those who can't see it"
             yield source.error((*at, "alt"), "the text is empty", fix)
         yield from _check_place(figure, answers, source, at)
         names = known | (set() if figure.show == "prompt" else answers)
         yield from _check_names(figure, names, source, at)
+
+
+def _cell_name(name: str) -> str:
+    """Returns *name* as it is part of a cell's id, in which underscores become hyphens."""
+    return name.replace("_", "-")
 
 
 def _check_place(

@@ -22,7 +22,8 @@ from grader.model import FAMILIES, Part, Problem
 from grader.registry import suggest
 
 _PROBLEM_ID = re.compile(r"[a-z0-9]+(?:-[a-z0-9]+)*\Z")
-_PART_ID = re.compile(r"[a-z][a-z0-9_]*\Z")
+# The ids of cells consist of an answer's name and up to 14 more characters; 64 are allowed.
+_PART_ID = re.compile(r"[a-z][a-z0-9_]{,49}\Z")
 
 
 def load_problem(path: Path, families: Collection[str] = FAMILIES) -> tuple[Problem, Located]:
@@ -198,7 +199,7 @@ def _check_ids(problem: Problem, source: Located) -> Iterator[SpecError]:
     for index, part in enumerate(problem.parts):
         at = ("parts", index, "id")
         if not _PART_ID.match(part.id) or keyword.iskeyword(part.id):
-            fix = "use lowercase letters, digits, and underscores: it becomes a variable's name"
+            fix = "use up to 50 lowercase letters, digits, and underscores: it names a variable"
             yield source.error(at, f"'{part.id}' is not a valid id of a part", fix)
         if part.id in seen:
             yield source.error(at, f"two parts have the id '{part.id}'", "rename one of them")

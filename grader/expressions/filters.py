@@ -53,7 +53,9 @@ def _format_thousands(value: Value, digits: object = 6) -> str:
     # The English separator; answers may use it too, as in "1,200 MB".
     text = units.format_number(_require_plain(value, "thousands"), _require_digits(digits))
     whole, point, rest = text.partition(".")
-    return f"{int(whole):,}{point}{rest}" if whole.lstrip("-").isdigit() else text
+    sign = "-" if whole.startswith("-") else ""  # -0 as an int has none
+    digits_only = whole.removeprefix("-")
+    return f"{sign}{int(digits_only):,}{point}{rest}" if digits_only.isdigit() else text
 
 
 def _format_percent(value: Value, digits: object = 4) -> str:

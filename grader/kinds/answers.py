@@ -71,8 +71,10 @@ def as_python(answer: object) -> str:
 
 
 def label_as_python(label: str) -> str:
-    """Returns the label of a row as Python source: without quotes if it consists of digits."""
-    return label if label.isascii() and label.isdigit() else as_python(label)
+    """Returns the label of a row as Python source: without quotes if it is a whole number."""
+    # Python has no numbers with leading zeros.
+    is_number = label.isascii() and label.isdigit() and (label == "0" or label[0] != "0")
+    return label if is_number else as_python(label)
 
 
 def needs_computer(kind: str) -> bool:

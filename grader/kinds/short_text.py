@@ -144,12 +144,19 @@ def _matches(written: str, accept: Sequence[str], match: Match) -> bool:
     return any(_compile_pattern(a).fullmatch(written, timeout=SECONDS) is not None for a in accept)
 
 
-_DASHES = str.maketrans(dict.fromkeys("\u2010\u2011\u2012\u2013\u2014\u2015\u2212", "-"))
+_TYPESET = str.maketrans(
+    {
+        **dict.fromkeys("\u2010\u2011\u2012\u2013\u2014\u2015\u2212", "-"),
+        **dict.fromkeys("\u2018\u2019\u02bc", "'"),
+        **dict.fromkeys("\u201c\u201d", '"'),
+    }
+)
+"""Typeset dashes and quotes, and how they are typed."""
 
 
 def _fold_loosely(written: str) -> str:
-    """Returns a text without upper case, typeset dashes, and the period at its end."""
-    return written.casefold().translate(_DASHES).removesuffix(".").rstrip()
+    """Returns a text without upper case, typeset dashes and quotes, and the period at its end."""
+    return written.casefold().translate(_TYPESET).removesuffix(".").rstrip()
 
 
 @lru_cache(maxsize=1024)

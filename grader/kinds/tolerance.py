@@ -89,13 +89,25 @@ def _iter_intervals(
         yield _relative_interval(key, tolerance.relative)
     if tolerance.absolute is not None:
         distance = _evaluate_distance(tolerance.absolute, unit, draw)
-        yield _interval_around(key, distance, f"{units.format_number(distance)} {unit}".strip())
+        yield _interval_around(key, distance, format_distance(distance, unit))
     if tolerance.significant_figures is not None:
         yield _significant_interval(key, tolerance.significant_figures)
     if tolerance.factor is not None:
         yield _factor_interval(key, tolerance.factor)
     if tolerance.input_rounding is not None:
         yield _rounding_interval(key, tolerance.input_rounding, draw, compute)
+
+
+def format_distance(distance: float, unit: str) -> str:
+    """Returns a distance in words. For percentages, "2%" would read as a relative tolerance.
+
+    >>> format_distance(0.5, "us"), format_distance(1, "%"), format_distance(2, "%")
+    ('0.5 µs', '1 percentage point', '2 percentage points')
+    """
+    if unit == "%":
+        shown = units.format_number(distance)
+        return f"{shown} percentage {'point' if shown == '1' else 'points'}"
+    return units.format_with_unit(distance, unit)
 
 
 def _relative_interval(key: float, width: float) -> AcceptedInterval:
@@ -165,7 +177,7 @@ def _rounding_interval(
         ]
         below += max(0.0, -min(moved))
         above += max(0.0, *moved)
-        step = f"{units.format_number(2 * width)} {of_input}".strip()
+        step = units.format_with_unit(2 * width, of_input)
         reasons.append(f"{name.replace('_', ' ')} is given to the nearest {step}")
     return AcceptedInterval(key - below, key + above, " and ".join(reasons))
 

@@ -18,6 +18,7 @@ from grader.model import Student
 from grader.release.file import add_students_to, load_release, new_release, release_bytes
 from grader.release.roster import load_roster
 from tests.helpers.banks import SET, SPEC, a_bank
+from tests.helpers.figures import ASKED
 
 
 def errors_of(text: str) -> list[SpecError]:
@@ -145,6 +146,7 @@ def test_a_sound_spec_loads() -> None:
         ("points: 2", "points: 0", "can't be worth 0 points", "", "points: 0"),
         ("  gpus: {choice", "  GB: {choice", "'GB' is already a unit", "another name", "GB: {"),
         ("id: share", "id: Share", "is not a valid id of a part", "", "id: Share"),
+        ("id: share", f"id: {'x' * 51}", "is not a valid id of a part", "up to 50", "id: xx"),
         ("choice: [8, 16, 32]", "integer: [8, 4]", "is reversed: 8 to 4", "", "gpus:"),
         ("choice: [8, 16, 32]", "real: [8, 16]", "has no step", "", "gpus:"),
         ("choice: [8, 16, 32]", "integer: [8, 16], step: 0.5", "not a whole", "'real:'", "gpus:"),
@@ -233,6 +235,20 @@ def test_a_rounded_input_must_occur_in_the_answer_or_in_its_values(
         return
     words = " ".join(error.what for error in errors_of(text))
     assert ("the rounding of 'billions' has no effect" in words) is (answer != "(")
+
+
+@pytest.mark.parametrize(
+    ("part", "figure", "others"),
+    [("figure_flow", "flow", ""), ("figure_a_b", "a-b", ""), ("bound", "a_b", ASKED)],
+)
+def test_a_figure_and_a_part_whose_cells_would_have_one_id_are_an_error(
+    part: str, figure: str, others: str
+) -> None:
+    text = SPEC.replace("id: bound", f"id: {part}") + ASKED.replace("memory", figure)
+    text += others.removeprefix("figures:\n").replace("memory", "a-b")
+    assert "rename one" in (only_error(text).fix or "")
+    problem_from(parse_yaml(text.replace("show: prompt", "show: explanation").encode(), "f"))
+    problem_from(parse_yaml(text.replace(f"id: {figure}", "id: other").encode(), "f"))
 
 
 def test_a_released_spec_is_not_checked_again() -> None:

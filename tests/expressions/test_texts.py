@@ -62,6 +62,7 @@ def refusal(text: str) -> TextError:
         ("{{ 2.19 | round(1, 'floor') }}", "2.1"),
         ("{{ 1 / 3 }} {{ (1 / 3) | number(3) }}", "0.333333 0.333"),
         ("{{ count | thousands }} {{ 1234.5 | thousands }}", "1,200,000 1,234.5"),
+        ("{{ -0.5 | thousands }} {{ 0 | thousands }}", "-0.5 0"),
         ("{{ -1234567 | thousands }} {{ 1e20 | thousands }}", "-1,234,567 1e+20"),
         ("{{ share | percent }} {{ (1 / 3) | percent(3) }}", "25% 33.3%"),
         ("{{ count | scientific }} {{ 0.00123 | scientific(2) }}", "1.2 × 10⁶ 1.2 × 10⁻³"),

@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from grader.kinds import Unreadable, kinds
+from grader.kinds.answers import answer_as_python
 from grader.kinds.cells import missing_parts
 from grader.kinds.slips import Slips
 from grader.kinds.table import Column
@@ -243,3 +244,12 @@ def test_every_grid_earns_the_mean_of_its_cells(rows: list[list[object]]) -> Non
         right = list(judgment.cells.values()).count("correct")
         assert len(judgment.cells) == 6
         assert right / 6 - 1e-6 <= (judgment.share or 0) <= (right + 3 * 0.25) / 6 + 1e-6
+
+
+def test_labels_with_leading_zeros_are_texts_in_python() -> None:
+    key = a_key(
+        a_table(rows=("'01'", "'10'", "'0'"), columns=(Column(id="c", title="c", answer=1),))
+    )
+    assert ast.literal_eval(placeholder(key)) == {"01": [...], 10: [...], 0: [...]}
+    assert judged(key, {"01": [1], 10: [1], 0: [1]}).share == 1
+    assert answer_as_python(TABLE, key).count('"') == 2

@@ -197,6 +197,20 @@ def test_the_moves_of_several_rounded_inputs_add_up() -> None:
     assert "bandwidth" in both.reason
 
 
+@pytest.mark.parametrize(
+    ("unit", "reason"),
+    [
+        ("us", "within 1 µs of"),
+        ("%", "within 1 percentage point of"),
+        ("Gparam", "within 1 billion"),
+    ],
+)
+def test_a_distance_is_told_in_a_printed_unit(unit: str, reason: str) -> None:
+    answer = {"us": "50 * us", "%": 0.5, "Gparam": "50 * Gparam"}[unit]
+    part = a_numeric(answer=answer, unit=unit, tolerance=Tolerance(absolute=1))
+    assert a_key(part).reason.startswith(reason)
+
+
 def test_the_half_width_of_an_input_may_be_given() -> None:
     for half in ("0.1", "100 * GB / s", 0.1):
         key = a_rounded_key({"bandwidth": half})

@@ -97,6 +97,12 @@ def test_typeset_dashes_and_a_full_stop_do_not_count_unless_the_match_is_exact(
     assert judged(exact, written).share == ("\uff0d" in written)
 
 
+@pytest.mark.parametrize("written", ['Amdahl\'s "law"', "amdahl\u2019s \u201claw\u201d."])
+def test_typeset_quotes_do_not_count(written: str) -> None:
+    for accepted in ('Amdahl\'s "law"', "Amdahl\u2018s \u201dlaw\u201d"):
+        assert judged(a_key(a_short_text(accept=(accepted,), mistakes=())), written).share == 1
+
+
 def test_a_mistake_is_recognised_in_typeset_form_too() -> None:
     assert judged(a_key(a_short_text()), "All\u2013Gather.").mistake == "gather"
 

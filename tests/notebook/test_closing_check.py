@@ -435,9 +435,38 @@ def test_a_question_names_another_tolerance() -> None:
     wide = numeric(tolerance=Tolerance(relative=0.02, absolute=0.5))
     assert tolerance_note(wide, common) == "accepted within 2% or within 0.5"
     assert tolerance_note(numeric(), None) == "accepted within 1%"
+    figure = Tolerance(significant_figures=1)
+    assert tolerance_note(numeric(tolerance=figure), common) == "accepted to 1 significant figure"
+    assert tolerance_note(numeric(tolerance=Tolerance(because="why")), common) == ""
     columns = (
         Column(id="a", title="", answer=1),
         Column(id="b", title="", answer=1, tolerance=EXACT),
     )
     table = Table(id="t", ask="", row="n", rows=(1,), columns=columns)
     assert tolerance_note(table, common, ("Time", "Calls")) == "Time: within 1%; Calls: exactly"
+
+
+@pytest.mark.parametrize(
+    ("absolute", "unit", "words"),
+    [
+        ("weights / gpus / 50", "GB", "an absolute distance"),
+        ("500 * MB", "GB", "0.5 GB"),
+        (0.5, "us", "0.5 µs"),
+        (1, "%", "1 percentage point"),
+        ("2 * 3", "", "6"),
+    ],
+)
+def test_an_absolute_tolerance_has_its_unit_but_no_formula(
+    absolute: str | float, unit: str, words: str
+) -> None:
+    part = numeric(unit=unit, tolerance=Tolerance(absolute=absolute))
+    assert tolerance_note(part, None) == f"accepted within {words}"
+
+
+def test_columns_with_the_same_distance_in_different_units_are_told_apart() -> None:
+    half = Tolerance(absolute=0.5)
+    columns = tuple(Column(id=u, title=u, answer=1, unit=u, tolerance=half) for u in ("s", "GB"))
+    table = Table(id="t", ask="", row="n", rows=(1,), columns=columns)
+    assert (
+        tolerance_note(table, None, ("Time", "Size")) == "Time: within 0.5 s; Size: within 0.5 GB"
+    )
