@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from grader import units
+from grader.draw.parameters import list_drawn_names
 from grader.errors import SpecError
 from grader.expressions import ExpressionError
 from grader.model import Problem
@@ -46,8 +47,6 @@ def expression_error(
 
 def format_numbers(problem: Problem, scope: Mapping[str, Value]) -> str:
     """Returns the drawn parameters on one line, to reproduce an error; "no numbers" without any."""
-    drawn: list[str] = []
-    for name, parameter in problem.parameters.items():
-        drawn += parameter.rows[0] if parameter.rows else [name]
-    texts = [f"{name} = {units.format_quantity(scope[name])}" for name in drawn if name in scope]
+    drawn = [name for name in list_drawn_names(problem) if name in scope]
+    texts = [f"{name} = {units.format_quantity(scope[name])}" for name in drawn]
     return ", ".join(texts) or "no numbers"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from grader import units
-from grader.model import Parameter
+from grader.model import Parameter, Problem
 from grader.model.dice import draw_below
 from grader.model.spec import Scalar
 from grader.units.quantity import Value
@@ -29,6 +29,14 @@ def draw_parameter(
         choices = choices_of(parameter)
         value = choices[draw_below(seed, label, len(choices))]
     return {name: _attach_unit(value, parameter.unit)}
+
+
+def list_drawn_names(problem: Problem) -> list[str]:
+    """Returns the names that the parameters of *problem* define: their own, or those of columns."""
+    names: list[str] = []
+    for name, parameter in problem.parameters.items():
+        names += parameter.rows[0] if parameter.rows else [name]
+    return names
 
 
 def choices_of(parameter: Parameter) -> tuple[Scalar, ...] | range:

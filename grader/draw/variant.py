@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from grader.draw.fault import defect_class, draw_error, format_numbers
 from grader.draw.numbers import compute_scope, draw_numbers
+from grader.draw.parameters import list_drawn_names
 from grader.expressions import ExpressionError, TextError
 from grader.kinds import kinds
 from grader.kinds.answers import carried_answer
@@ -20,11 +21,13 @@ def draw(
     """Returns the variant of *problem* for *seed*, with its keys.
 
     If *numbers_of* is given, it has parameters drawn with an earlier spec, which are kept. Raises
-    DrawError if the conditions are too rarely true, or if an expression fails.
+    DrawError if the conditions are too rarely true, if an expression fails, or if *numbers_of*
+    lacks a parameter.
     """
     if numbers_of is None:
         parameters, scope, draws = draw_numbers(problem, seed, facts)
     else:
+        _require_numbers(problem, numbers_of)
         parameters, draws = dict(numbers_of), 1
         scope = compute_scope(problem, parameters, facts)
     keys: dict[str, Key] = {}
@@ -42,6 +45,15 @@ def draw(
             # A new mapping: keys made earlier keep the scope they were made in.
             drawn = replace(drawn, scope={**drawn.scope, part.id: answer})
     return Variant(problem=problem, draw=drawn, keys=keys, draws=draws)
+
+
+def _require_numbers(problem: Problem, numbers: Mapping[str, Value]) -> None:
+    """Raises DrawError if the parameters of *problem* define a name that *numbers* lack."""
+    for name in list_drawn_names(problem):
+        if name not in numbers:
+            what = f"the corrected spec has a new parameter '{name}', which students did not get"
+            fix = "define it under 'values', or correct the spec without it"
+            raise draw_error(problem, ("parameters",), what, fix)
 
 
 def _make_key(problem: Problem, part: Part, drawn: Draw) -> tuple[Key, Value | None]:

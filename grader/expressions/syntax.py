@@ -98,8 +98,8 @@ def _syntax_error(line: str, offset: int, start: int) -> ExpressionError:
 
 _TOKENS = re.compile(
     r"""(?P<string>'[^']*'|"[^"]*")
-      | (?P<name>[^\W\d]\w*)
-      | (?P<number>(?:\d|\.\d)[\w.]*)
+      | (?P<name>[^\W\d²][^\W²]*)
+      | (?P<number>(?:\d|\.\d)(?:[^\W²]|\.)*)
       | (?P<open>[(\[{]) | (?P<close>[)\]}])
       | (?P<prefix>[-+~])
       | (?P<other>[^\s])""",

@@ -44,7 +44,8 @@ class ChoiceKind(LetteredKind[ChoiceKey, str]):
         right = options.right_letters(part.options, choices, draw)
         if len(right) != 1:
             named = " and ".join(f"'{choice_by_letter(choices, r).id}'" for r in right) or "none"
-            raise ValueError(f"exactly one option must be correct, but {named} is")
+            are = "are" if len(right) > 1 else "is"
+            raise ValueError(f"exactly one option must be correct, but {named} {are}")
         return ChoiceKey(part=part, draw=draw, choices=choices, right=right[0])
 
     def read(self, raw: Raw, key: ChoiceKey) -> str:

@@ -79,7 +79,8 @@ def _read_row(row: Raw, columns: Sequence[str]) -> tuple[Cell, ...]:
     if count == 1 and row.get("t") not in ("list", "array"):
         cells = [row]  # a row with one column may be a bare number
     if not cells or len(cells) > count:
-        return (UnreadableCell(f"Each row must be a list of {count} numbers."),) * count
+        wanted = "one number" if count == 1 else f"a list of {count} numbers"
+        return (UnreadableCell(f"Each row must be {wanted}."),) * count
     cells_read = [_read_cell(cell, unit) for cell, unit in zip(cells, columns, strict=False)]
     return (*cells_read, *([None] * (count - len(cells_read))))
 

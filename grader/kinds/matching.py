@@ -73,7 +73,11 @@ class MatchingKind(LetteredKind[MatchingKey, Matched]):
 
     def read(self, raw: Raw, key: MatchingKey) -> Matched:
         letters: list[str | UnreadableCell | None] = [None] * len(key.items)
+        given: set[int] = set()
         for index, item in _iter_entries(raw, key):
+            if index in given:
+                raise Unreadable(f"Item {index + 1} is given twice; give one letter for each.")
+            given.add(index)
             read = partial(lettered.read_letter_cell, item, key.choices)
             letters[index] = cells.read_cell(read)
         cells.require_readable(letters)
@@ -85,7 +89,8 @@ class MatchingKind(LetteredKind[MatchingKey, Matched]):
         share = count / len(key.right)
         if share == 1:
             return replace(CORRECT, cells=verdicts)
-        notes = [f"{count} of {len(key.right)} items are matched correctly."]
+        are = "is" if count == 1 else "are"
+        notes = [f"{count} of {len(key.right)} items {are} matched correctly."]
         notes += [
             f"Item {n}: {v.sentence}"
             for n, v in enumerate(value, 1)

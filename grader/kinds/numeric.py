@@ -323,7 +323,7 @@ class IntegerKind(NumericKind):
 
     def expected_form(self, unit: str) -> str:
         """Returns what to write, in words."""
-        return f"a whole number in {unit}" if unit else "a whole number"
+        return f"a whole number in {units.asked_unit(unit)}" if unit else "a whole number"
 
     def judge(self, value: float, key: NumericKey) -> Judgment:
         judged = super().judge(value, key)

@@ -215,7 +215,7 @@ def _check_part(part: Plan) -> None:
             raise ValueError(f"'{name}' must offer at least two different values")
         count *= len(offered)
     if not 2 <= count <= MAX_PLANS:
-        raise ValueError(f"there are {count} plans; offer 2 to {MAX_PLANS}")
+        raise ValueError(f"the number of plans is {count}; offer 2 to {MAX_PLANS}")
 
 
 def _noun(part: Plan) -> str:
@@ -244,7 +244,8 @@ def _read_choice(raw: Raw, name: str, offered: tuple[Scalar, ...]) -> Scalar:
             same = _parse_float(text) == value
         if same:
             return value
-    shown = quote(written) if tag == "str" else written
+    # The digits of a very large number are not sent.
+    shown = quote(written) if tag == "str" else quote(written)[1:-1] or "a number so large"
     raise Unreadable(f"{name} can't be {shown}; give {format_offers(offered)}.")
 
 

@@ -203,7 +203,8 @@ def _format_feedback(judged: Mapping[str, Judgment], right: int) -> str:
         if judgment.note and judgment.verdict in (Verdict.MISTAKE, Verdict.UNREADABLE)
     )
     notes = [f"{', '.join(labels)}: {note}" for note, labels in labels_by_note.items()]
-    return " ".join([f"{right} of {len(judged)} cells are right.", *notes])
+    are = "is" if right == 1 else "are"
+    return " ".join([f"{right} of {len(judged)} cells {are} right.", *notes])
 
 
 def _format_cell(cell: Cell, unit: str) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -13,12 +14,17 @@ _WORKBOOKS = (b"PK\x03\x04", b"\xd0\xcf\x11\xe0")
 """How files of spreadsheet programs begin: a zip (xlsx, ods), or the older xls."""
 
 
+_STATED_DELIMITER = re.compile(r"sep=([,;\t])\r?(?:\n|\Z)")
+"""The first line of a file that tells Excel its delimiter."""
+
+
 def table_rows(path: Path, what: str, *, fix: str) -> list[tuple[int, list[str]]]:
     """Returns the rows of the CSV file at *path*, each with its line number; the header comes
     first.
 
-    Reads commas, semicolons, or tabs. Empty rows are skipped, but the header is always returned.
-    Raises SpecError, which calls the file *what* and gives *fix* if the file can't be opened.
+    Reads commas, semicolons, or tabs. A first line such as `sep=;` only names the delimiter. Empty
+    rows are skipped, but the header is always returned. Raises SpecError, which calls the file
+    *what* and gives *fix* if the file can't be opened.
     """
     where = Location(str(path))
     try:
@@ -45,10 +51,14 @@ def parse_rows(text: str, file: str) -> list[tuple[int, list[str]]]:
     """Returns the rows of the CSV *text* of *file*, as `table_rows` does."""
     # Strict, because an unclosed quote would put all lines below it into one cell.
     source = io.StringIO(text, newline="")
-    rows = csv.reader(source, delimiter=find_delimiter(text), strict=True)
+    stated = _STATED_DELIMITER.match(text)
+    delimiter = stated[1] if stated else find_delimiter(text)
+    rows = csv.reader(source, delimiter=delimiter, strict=True)
     numbered_rows: list[tuple[int, list[str]]] = []
     try:
-        numbered_rows.append((1, next(rows, [])))
+        if stated:
+            next(rows)
+        numbered_rows.append((2 if stated else 1, next(rows, [])))
         numbered_rows.extend((rows.line_num, row) for row in rows if any(map(str.strip, row)))
     except csv.Error as error:
         where = Location(file, rows.line_num)
@@ -69,5 +79,7 @@ def find_columns(header: Sequence[str], aliases: Mapping[str, Sequence[str]]) ->
 
 
 def find_delimiter(text: str) -> str:
-    """Returns the delimiter of the CSV *text*: the most frequent of three in the first line."""
-    return max(",;\t", key=text.split("\n", 1)[0].count)
+    """Returns the delimiter of the CSV *text*: the most frequent of three in the first line,
+    outside quotes."""
+    first_line = text.split("\n", 1)[0]
+    return max(",;\t", key=re.sub(r'"[^"]*"', "", first_line).count)

@@ -68,6 +68,8 @@ def _element_html(element: Element) -> str:
         f' {name}="{escape(value)}"' for name, value in element.items() if name in _ATTRIBUTES
     )
     text = unescape(element.text or "")
+    if element.tag == "mtext":
+        text = re.sub(r"\\([%&#_$])", r"\1", text)  # the converter leaves these escapes
     if text.startswith("\\") and len(text) > 1:
         raise ValueError(text)
     inside = escape(text) + "".join(

@@ -133,8 +133,7 @@ def _fitting_unit(value: Quantity) -> str:
     if candidates is None:
         return base_unit(value.dimension)
     size = abs(value.magnitude)
+    if size == 0:  # such as "0 B", and not "0 ps"
+        return "B" if "B" in candidates else base_unit(value.dimension)
     fitting = [c for c in candidates if size >= parse_unit(c).scale]
-    if fitting:
-        return fitting[-1]
-    # Zero is printed in the base unit of its family, such as "0 B".
-    return "B" if size == 0 and "B" in candidates else candidates[0]
+    return fitting[-1] if fitting else candidates[0]

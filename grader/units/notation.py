@@ -56,7 +56,8 @@ def clean(text: str) -> str:
     joined = " ".join(raised.translate(_ALIKE).split())
     joined = _MONEY.sub(r"\1 USD", joined, count=1)
     # Drops a sentence's period, but keeps "28.".
-    return joined[:-1] if joined.endswith(".") and joined[-2:-1].isalpha() else joined
+    ends_sentence = joined.endswith(".") and (joined[-2:-1].isalpha() or joined[-2:-1] == "%")
+    return joined[:-1] if ends_sentence else joined
 
 
 _PLAIN, _ALIKE = str.maketrans(*RAISED), str.maketrans(LOOKALIKES)

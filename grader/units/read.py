@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+import unicodedata
 
 from grader.registry import nearest
 from grader.units import notation
@@ -64,12 +65,25 @@ def _read_plain(number: float, rest: str, asked: Unit) -> int | float:
         return number
     if word not in {"%", "percent"}:
         expected = "a percentage" if asked.text == "%" else "a plain number"
-        hint = _BILLIONS if _means_billions(rest) else f"remove '{shorten(rest)}'"
+        hint = f"remove '{shorten(rest)}'"
+        if _means_billions(rest):
+            hint = _BILLIONS
+        elif _find_exponent(rest):
+            hint = f"write it with an exponent, as in '1.5e{_find_exponent(rest)}'"
         raise ReadError(f"expected {expected}, got a number followed by '{shorten(rest)}'; {hint}")
     return number if asked.text == "%" else rescale(number, 1, 100)
 
 
+_EXPONENTS = {"k": 3, "K": 3, "M": 6, "mn": 6, "G": 9, "bn": 9, "T": 12}
+"""Suffixes that people write for a thousand, a million, and so on; some are prefixes of units."""
 _BILLIONS = "'B' means bytes; write billions as '7e9'"
+
+
+def _find_exponent(rest: str) -> int | None:
+    """Returns the exponent of the suffix of a number, as in "1.5k", or of an amount, as in "$2M"
+    or "$2k/month"; None if *rest* begins with anything else."""
+    found = re.match(r"(?:USD ?)?([A-Za-z]+)", rest)
+    return _EXPONENTS.get(found[1]) if found else None
 
 
 def _means_billions(rest: str) -> bool:
@@ -151,9 +165,11 @@ def _require_unit_only(text: str, end: int, example: str) -> None:
         raise ReadError(
             f"'{shorten(text)}' is a calculation; write its result as a number like {example}"
         )
+    if rest and unicodedata.category(rest[0]) == "No":
+        raise ReadError(f"'{shorten(text)}' has a fraction; write a decimal number like {example}")
     if _SEVERAL.match(rest):
         raise ReadError(
-            f"'{shorten(text)}' is not one number; write it without spaces, like {example}"
+            f"'{shorten(text)}' is not one number; write it without separators, like {example}"
         )
 
 
@@ -175,6 +191,9 @@ def _no_number_message(text: str, example: str) -> str:
 
 def _unknown_unit_message(error: UnitError, rest: str, asked: Unit, example: str) -> str:
     """Returns what is wrong with the unit in *rest*, and the closest unit of the right kind."""
+    exponent = _find_exponent(rest)
+    if exponent and rest.startswith("USD"):
+        return f"can't read an amount with a letter; write it as in '1.5e{exponent} USD'"
     if len(rest) > 16 or " " in rest:
         return f"can't read '{shorten(rest)}' as a unit; write the answer like {example}"
     if error.fix is not None and error.fix.startswith("write '"):

@@ -66,6 +66,15 @@ def test_a_new_parameter_leaves_the_others_draws_alone() -> None:
         assert {k: new[k] for k in old} == dict(old)
 
 
+@pytest.mark.parametrize("added", ["nodes: {choice: [2]}", "chip: {rows: [{nodes: 2}]}"])
+def test_stored_numbers_without_a_new_parameter_are_an_error_that_names_it(added: str) -> None:
+    stored = draw(a_problem(), b"s", {}).draw.parameters
+    assert draw(a_problem(), b"s", {}, stored).draw.parameters == stored
+    corrected = a_problem(SPEC.replace("parameters:\n", f"parameters:\n  {added}\n"))
+    with pytest.raises(SpecError, match="the corrected spec has a new parameter 'nodes'"):
+        draw(corrected, b"s", {}, stored)
+
+
 def test_a_range_of_steps_has_readable_numbers() -> None:
     values = choices_of(Parameter(real=(0.1, 0.5), step=0.1))
     assert list(values) == [0.1, 0.2, 0.3, 0.4, 0.5]

@@ -522,3 +522,10 @@ def test_the_reference_has_every_function_and_every_example_of_it_works() -> Non
             "size",
             "layout",
         }
+
+
+@pytest.mark.parametrize("written", ["x²", "2²", "2.5² + 1", "x²y"])
+def test_a_raised_two_says_how_to_write_a_power(written: str) -> None:
+    with pytest.raises(ExpressionError, match="'²' has no meaning here") as caught:
+        evaluate(written, {"x": 1})
+    assert caught.value.fix == "write '**2'"

@@ -697,3 +697,15 @@ def test_random_text_is_read_or_refused_and_never_breaks() -> None:
 def test_a_draw_decides_the_order_and_nothing_else_does() -> None:
     one, two = (CHOICE.key(a_choice(), a_draw(3)).choices for _ in range(2))
     assert one == two
+
+
+@pytest.mark.parametrize("answer", ["1A 2B 1C", {1: "A", "1": "B"}, {1: "A", "01": "A"}])
+def test_an_item_that_is_given_twice_is_unreadable(answer: object) -> None:
+    assert refused(a_key(a_matching()), answer) == (
+        "Item 1 is given twice; give one letter for each."
+    )
+
+
+def test_one_right_item_is_counted_in_the_singular() -> None:
+    key = a_key(a_matching())
+    assert judged(key, {1: key.right[0]}).note == "1 of 3 items is matched correctly."

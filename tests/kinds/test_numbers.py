@@ -326,3 +326,8 @@ def test_solutions_return_numbers_in_the_parts_unit() -> None:
     for wrong in (True, "a lot", math.nan):
         with pytest.raises(ValueError, match="number"):
             NUMERIC.read_solution(wrong, KEY)
+
+
+def test_a_whole_number_is_asked_for_in_a_printed_unit() -> None:
+    key = a_key(an_integer(answer="7 * Gparam", unit="Gparam"))
+    assert INTEGER.instructions(key).startswith("a whole number in billions of parameters")

@@ -253,3 +253,9 @@ def test_labels_with_leading_zeros_are_texts_in_python() -> None:
     assert ast.literal_eval(placeholder(key)) == {"01": [...], 10: [...], 0: [...]}
     assert judged(key, {"01": [1], 10: [1], 0: [1]}).share == 1
     assert answer_as_python(TABLE, key).count('"') == 2
+
+
+def test_one_cell_and_one_column_are_in_the_singular() -> None:
+    assert judged(KEY, {2: [7]}).note.startswith("1 of 6 cells is right.")
+    column = a_key(a_table(columns=(Column(id="c", title="c", answer="n"),)))
+    assert "Each row must be one number." in judged(column, {2: [2, 3], 4: 4}).note

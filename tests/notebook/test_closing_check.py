@@ -39,8 +39,9 @@ from grader.notebook.render.closeness import tolerance_note
 from grader.notebook.render.closing import brief
 from grader.wire.encoding import encode_answer
 from tests.helpers.answers import JOINED, NUMBERS, UNITS, VALUES, WORDS, Sized, function, made_up
+from tests.helpers.code import a_code_key
 from tests.helpers.commands import ok
-from tests.helpers.kinds import PARTS, a_key
+from tests.helpers.kinds import PARTS, a_key, a_matching, a_numeric, a_plan
 from tests.helpers.roundtrip import NAMES, a_course
 
 TEMPLATES = (Path(__file__).parents[2] / "templates",)
@@ -469,4 +470,25 @@ def test_columns_with_the_same_distance_in_different_units_are_told_apart() -> N
     table = Table(id="t", ask="", row="n", rows=(1,), columns=columns)
     assert (
         tolerance_note(table, None, ("Time", "Size")) == "Time: within 0.5 s; Size: within 0.5 GB"
+    )
+
+
+def test_the_check_reads_periods_repeated_items_and_written_truth_as_grading_does() -> None:
+    agree(a_key(a_numeric(unit="%", answer=0.25)), ["25%.", "25 %.", "25.", "25%.."])
+    agree(a_key(a_matching()), ["1A 2B 1C", {1: "A", "1": "B"}, {1: "A", 2: "B", 3: "C"}])
+    plan = a_plan(
+        choose={"fused": (False, True), "tp": (1, 2)},
+        values={},
+        require=(),
+        cost="(3 - tp if fused else 4) * ms",
+        shortcomings=(),
+    )
+    agree(a_key(plan), [{"fused": fused, "tp": "2"} for fused in (True, "true", "yes", 1)])
+
+
+def test_a_function_is_renamed_after_characters_that_end_lines_elsewhere() -> None:
+    key = a_code_key()
+    source = "# one\u2028two\x0cthree\ndef scaled(x, by=2):\n    return x * by\n"
+    assert code_cell("q1_it", key, source).endswith(
+        "# one\u2028two\x0cthree\ndef q1_it(x, by=2):\n    return x * by\n"
     )

@@ -504,3 +504,32 @@ def test_the_reference_has_every_unit_and_reads_as_it_says() -> None:
     for text in shown:
         if text not in {"FLOPs", "teraflops"}:
             assert units.parse_unit(text).scale > 0
+
+
+@pytest.mark.parametrize(
+    ("text", "unit", "said"),
+    [
+        ("1.5k", "", "write it with an exponent, as in '1.5e3'"),
+        ("7bn", "", "as in '1.5e9'"),
+        ("$1.5M", "", "as in '1.5e6'"),
+        ("$1.5M", "USD", "write it as in '1.5e6 USD'"),
+        ("$2k/h", "USD/h", "write it as in '1.5e3 USD'"),
+        ("5 kg", "", "remove 'kg'"),
+        ("5 €", "", "remove '€'"),
+        ("2½", "", "has a fraction; write a decimal number"),
+        ("2½ GB", "GB", "has a fraction; write a decimal number"),
+        ("1.000.000", "", "write it without separators"),
+    ],
+)
+def test_advice_never_leads_to_another_number(text: str, unit: str, said: str) -> None:
+    assert said in refusal(text, unit)
+
+
+def test_a_period_after_a_percentage_is_a_sentences_end() -> None:
+    assert read("25%.", "%") == 25
+    assert read("25.", "%") == 25
+
+
+@pytest.mark.parametrize(("unit", "zero"), [("ms", "0 s"), ("GB", "0 B"), ("TFLOP", "0 FLOP")])
+def test_zero_has_the_base_unit_of_its_family(unit: str, zero: str) -> None:
+    assert units.format_quantity(Quantity(0, NAMED[unit].dimension)) == zero

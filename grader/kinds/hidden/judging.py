@@ -116,7 +116,7 @@ class CaseResults:
         passed = {g for g, why in self._why.items() if why is None and g not in self._open}
         lost = part.all_or_nothing and any(self._why.values())
         if self._open and not lost:
-            notes = (f"{group.capitalize()} cases: {why}." for group, why in self._open.items())
+            notes = (f"{_capitalize(group)} cases: {why}." for group, why in self._open.items())
             return partial_judgment(None, " ".join([*notes, "A person will review it."]))
         if len(passed) == len(self._why):
             return CORRECT
@@ -130,14 +130,15 @@ class CaseResults:
 
     def _iter_notes(self, passed: int) -> Iterator[str]:
         """Yields the sentences of the feedback, given how many groups *passed*."""
-        yield f"{passed} of {len(self._why)} groups of hidden cases pass."
+        verb = "passes" if passed == 1 else "pass"
+        yield f"{passed} of {len(self._why)} groups of hidden cases {verb}."
         # Only counts: by now the code may know another part's hidden inputs and could leak them.
         missed = [check_example(call, self._key) is not None for call in self._examples]
         if any(missed):
             yield f"{missed.count(False)} of {len(missed)} visible examples pass."
         for group, why in self._why.items():
             if why is not None:
-                yield f"{group.capitalize()} cases: {why}."
+                yield f"{_capitalize(group)} cases: {why}."
 
     def _find_case_fault(
         self, case: HiddenCase, call: Mapping[str, object], want: Mapping[str, object]
@@ -176,6 +177,11 @@ class CaseResults:
             why = self._key.find_broken_property(case, raw, want)
         texts = (self._key.part.driver, *self._key.tools, self._key.draw.solution)
         return why and compare.hide_unknown_keys(why, names_in(texts))
+
+
+def _capitalize(group: str) -> str:
+    """Returns the name of a group with a capital first letter, and the rest as it is."""
+    return group[:1].upper() + group[1:]
 
 
 _GIVE_UP = ("TooManyStatesError", "RankHungError")

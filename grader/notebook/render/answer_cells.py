@@ -103,7 +103,8 @@ def _rename(source: str, part: str, name: str) -> str:
         is_keyword = depth > 0 and after is not None and after.string == "="
         if token.string == part and not is_attribute and not is_keyword:
             places.append(token)
-    lines = source.splitlines(keepends=True)
+    # Not splitlines, which also splits at form feeds and other characters.
+    lines = io.StringIO(source).readlines()
     for token in reversed(places):
         row, (start, end) = token.start[0] - 1, (token.start[1], token.end[1])
         lines[row] = lines[row][:start] + name + lines[row][end:]
