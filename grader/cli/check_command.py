@@ -57,6 +57,13 @@ def command(
         if receipt is not None:
             raise click.UsageError("Use either --receipt or --verify-receipt, not both.")
         return _verify_receipt(verify_receipt, notebook, as_json=as_json)
+    if receipt is not None and (
+        receipt.suffix.lower() == ".ipynb" or _is_same_file(receipt, notebook)
+    ):
+        raise click.UsageError(
+            f"--receipt would replace the notebook {receipt}: name another file, such as "
+            "receipt.json."
+        )
     checked = check(notebook, Limits(cell_seconds=cell_seconds))
     content = _make_receipt(checked, notebook, receipt)
     if as_json:
@@ -72,6 +79,11 @@ def command(
             f"Wrote receipt {content['code']} to {receipt}. Keep it with your copy of the notebook."
         )
     return 0 if checked.ready else 1
+
+
+def _is_same_file(one: Path, other: Path) -> bool:
+    """Returns whether both paths lead to the same existing file."""
+    return one.exists() and other.exists() and one.samefile(other)
 
 
 def _make_receipt(checked: CheckResult, notebook: Path, path: Path | None) -> dict[str, object]:

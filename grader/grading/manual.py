@@ -118,8 +118,15 @@ def criteria_of(book: Gradebook, student: str, answer: str) -> tuple[Criterion, 
 def write_table(out: Path, file: Path) -> int:
     """Writes the answers that wait for manual grading to the CSV *file* and returns their number.
 
-    One row per student and part, with empty `points` and `why` to fill in.
+    One row per student and part, with empty `points` and `why` to fill in. Raises SetupError if the
+    file has content, which may be points.
     """
+    if file.is_file() and file.stat().st_size:
+        raise SetupError(
+            "this table exists already, and may have points in it",
+            where=str(file),
+            fix="enter its points with --from, or choose another name for the new table",
+        )
     with Gradebook.open(out) as book:
         papers = _release_papers(book)
         rows = [csv_line(COLUMNS)]
@@ -170,7 +177,7 @@ def _points_of(row: PointsRow, grade: Grade) -> float:
     if row.submission and row.submission != _short_digest(grade):
         raise SpecError(
             f"'{row.student}' submitted again after this table was written",
-            fix="write the table again with `grader mark --table`, and read the new answer",
+            fix="write a new table with `grader mark --table`, and read the new answer",
         )
     return allowed
 

@@ -256,6 +256,17 @@ class TestReceipts:
             capsys, "check", solved, "--receipt", path, "--verify-receipt", path
         )
 
+    @pytest.mark.parametrize("name", ["midterm.ipynb", "other.ipynb", "link"])
+    def test_a_receipt_never_replaces_a_notebook(
+        self, solved: Path, capsys: pytest.CaptureFixture[str], name: str
+    ) -> None:
+        before = solved.read_bytes()
+        solved.with_name("link").symlink_to(solved)
+        said = fails(capsys, "check", solved, "--receipt", solved.with_name(name))
+        assert "name another file, such as receipt.json" in said
+        assert solved.read_bytes() == before
+        assert not solved.with_name("other.ipynb").exists()
+
     def test_a_receipt_laid_out_anew_is_the_same(self, solved: Path) -> None:
         path = self.a_receipt(solved)
         made = json.loads(path.read_text("utf-8"))

@@ -342,8 +342,20 @@ def test_who_waits_for_a_person_is_read_without_the_other_marks(
 
 def the_table(home: Path) -> tuple[Path, list[dict[str, str]]]:
     file = home / "marks.csv"
+    file.unlink(missing_ok=True)
     ok("mark", home / "results", "--table", file)
     return file, list(csv.DictReader(file.open(encoding="utf-8-sig", newline="")))
+
+
+def test_a_table_with_points_in_it_is_not_replaced(
+    home: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file, _ = the_table(home)
+    before = file.read_bytes()
+    said = fails(capsys, "mark", home / "results", "--table", file)
+    assert "this table exists already" in said
+    assert "--from" in said
+    assert file.read_bytes() == before
 
 
 def filled_in(home: Path, **columns: list[str]) -> Path:

@@ -223,6 +223,31 @@ def test_the_instructors_workflows_from_handing_out_to_feedback(
     _again(workspace, grade, environment)
 
 
+@pytest.mark.thorough
+def test_the_branch_of_init_is_handed_out_to_and_collected(course: Path, tmp_path: Path) -> None:
+    ada = Remote(tmp_path, "ada")
+    ada.push({"README.md": "The default branch has no notebook."})
+    made, url = tmp_path / "made", ada.url.replace("/ada.git", "/{id}.git")
+    Remote(tmp_path, "bo")
+    command(
+        *("classroom", "init", str(made), "--release", str(course / "release")),
+        *("--url", url, "--branch", "work"),
+    )
+    workspace = made / "instructor"
+    readme = (workspace / "README.md").read_text(encoding="utf-8")
+    assert f"--url '{url}' --branch work" in readme
+    environment = runner(tmp_path, workspace, secrets_CLASSROOM_TOKEN=SECRET)
+    jobs: dict[str, subprocess.CompletedProcess[str]] = {}
+    for name, job in (("handout", "handout"), ("grade", "collect")):
+        workflow = parsed((workspace / f".github/workflows/{name}.yml").read_text())
+        skipped = ("Install", "Search them for secrets", "Get earlier results")
+        jobs |= run_job(workflow, job, workspace, environment, skipped=skipped)
+    assert all(one.returncode == 0 for one in jobs.values()), jobs
+    assert "midterm.ipynb" in git("ls-tree", "--name-only", "work", cwd=ada.bare).split()
+    assert git("ls-tree", "--name-only", "main", cwd=ada.bare) == "README.md"
+    assert (workspace / "store" / "submissions" / "ada.ipynb").exists()
+
+
 def _fetched(workspace: Path) -> Path:
     git("fetch", "--quiet", "origin", cwd=workspace)
     return workspace

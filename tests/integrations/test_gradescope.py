@@ -14,9 +14,11 @@ from grader.integrations.gradescope.results import (
     Tiers,
     Visibility,
     counted_runs,
+    earlier_counted_runs,
     export_notes,
     rate_refusal,
     results_json,
+    ungraded_result,
 )
 from grader.model import Verdict
 from grader.model.result import Standing
@@ -170,6 +172,26 @@ def test_what_was_too_soon_itself_does_not_count() -> None:
         counted += 1
     assert graded == 24
     assert counted == 288
+
+
+def test_a_run_that_does_not_finish_leaves_the_limit_as_it_is() -> None:
+    first, second = an_earlier(50), an_earlier(40)
+    first["results"] = {"extra_data": {"counted": [before(50)]}}
+    second["results"] = {"extra_data": {"counted": [before(50), before(40)]}}
+    text = ungraded_result("Grading did not finish.", unfinished=True)
+    unfinished = an_earlier(30, score=None, results=json.loads(text))
+    assert rate_refusal(metadata(first, second, unfinished), most=2, minutes=60)
+    assert rate_refusal(metadata(first, unfinished), most=2, minutes=60) is None
+
+
+def test_an_error_does_not_make_submissions_count_that_were_too_soon() -> None:
+    first, refused = an_earlier(70), an_earlier(20)
+    first["results"] = {"extra_data": {"counted": [before(70)]}}
+    refused["results"] = {"extra_data": {"too_soon": True, "counted": [before(70)]}}
+    error = an_earlier(10, score=None, autograder_error=True, results=None)
+    assert rate_refusal(metadata(first, refused, error), most=1, minutes=60) is None
+    later = an_earlier(5)  # without a list of its own, such as of an earlier version
+    assert earlier_counted_runs(metadata(refused, error, later)) == (before(70), before(5))
 
 
 @pytest.mark.parametrize("broken", [{}, {"created_at": "yesterday"}, {"created_at": None}])

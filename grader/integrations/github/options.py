@@ -47,7 +47,7 @@ class ClassroomOptions:
     schedule: str = option(
         "", metavar="CRON", help="Grading schedule, as a cron expression in UTC."
     )
-    branch: str = option("main", metavar="NAME", help="Branch to collect.")
+    branch: str = option("main", metavar="NAME", help="Branch to hand out to and to collect.")
     grader_source: str = option(
         "",
         metavar="URL@COMMIT|WHEEL",
@@ -87,6 +87,11 @@ class ClassroomCourse(ClassroomOptions):
     """The version that all students share, and so the same notebook; empty if there is none."""
     sample_path: str = ""
     """Path of the practice notebook in the template; empty if there is none."""
+
+    @property
+    def chosen_branch(self) -> str:
+        """The branch that commands must name; empty for the default, which they use anyway."""
+        return str(changed_options(self).get("branch", ""))
 
     @property
     def title_line(self) -> str:

@@ -144,7 +144,8 @@ def autograder_zip(
         SETTINGS: (json.dumps(asdict(how), indent=2) + "\n").encode(),
         EARLY: ungraded_result(
             "Grading of your submission did not finish. This is not your fault, and no points "
-            "are deducted. Submit again, and tell your instructor if this happens again."
+            "are deducted. Submit again, and tell your instructor if this happens again.",
+            unfinished=True,  # its list of counted submissions is not one
         ),
         **({} if wheel is None else {f"{WHEELS}/{wheel.name}": source.wheel_bytes()}),
     }

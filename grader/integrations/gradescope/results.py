@@ -198,14 +198,22 @@ def counted_runs(metadata: Mapping[str, Any], *, minutes: float) -> tuple[str, .
 
 
 def earlier_counted_runs(metadata: Mapping[str, Any]) -> tuple[str, ...]:
-    """Returns the times of earlier submissions that count toward the limit, oldest first."""
-    previous = _previous_submissions(metadata)
-    results = previous[-1].get("results") if previous else None
-    extra = results.get("extra_data") if isinstance(results, Mapping) else None
-    listing = extra.get("counted") if isinstance(extra, Mapping) else None
-    if isinstance(listing, list):
-        return tuple(str(when) for when in listing)
-    return tuple(str(p.get("submission_time")) for p in previous if not p.get("autograder_error"))
+    """Returns the times of earlier submissions that count toward the limit, oldest first.
+
+    These are the ones that the newest result lists, and submissions after it that have no list.
+    """
+    later: list[str] = []
+    for submission in reversed(_previous_submissions(metadata)):
+        results = submission.get("results")
+        extra = results.get("extra_data") if isinstance(results, Mapping) else None
+        extra = extra if isinstance(extra, Mapping) else {}
+        if extra.get("unfinished"):
+            continue
+        if isinstance(extra.get("counted"), list):
+            return (*map(str, extra["counted"]), *reversed(later))
+        if not submission.get("autograder_error"):
+            later.append(str(submission["submission_time"]))
+    return tuple(reversed(later))
 
 
 def _previous_submissions(metadata: Mapping[str, Any]) -> list[Mapping[str, Any]]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from grader.errors import SetupError
 from grader.gradebook import Gradebook
@@ -23,6 +23,7 @@ class GradedGroup:
     part: PartId
     batch: int
     choice: Choice
+    """The entry as the form had it."""
     conflicts: tuple[Decision | IndependentMark, ...]
     """What others stored meanwhile; these answers are unchanged."""
     changed_students: frozenset[str]
@@ -60,7 +61,7 @@ def grade_group(call: DeskCall) -> GradedGroup:
             for answer, page_state in shown_answers
             if page_state.state == answer.state
         ],
-        choice,
+        replace(choice, comment=_unmask_comment(call, shown_answers[0][0], choice.comment)),
         by=call.person.id,
         tolerance=shares.plan.tolerance if shares else 0.0,
         final=instructor and bool(form.text("final")),
@@ -76,6 +77,19 @@ def grade_group(call: DeskCall) -> GradedGroup:
         conflicts=stored.conflicts,
         changed_students=changed_students,
     )
+
+
+def _unmask_comment(call: DeskCall, answer: PartAnswer, comment: str) -> str:
+    """Returns the stored comment about *answer* that the form showed as *comment*, with names
+    masked; *comment* itself if the grader changed it.
+
+    Answers of a form are decided alike, so that one of them stands for all.
+    """
+    stored: list[Decision | IndependentMark] = [*call.book.decisions.history(answer.student)]
+    marks = call.book.double.of_students([answer.student])
+    stored += [mark for mark in marks if mark.by == call.person.id]
+    comments = (one.choice.comment for one in stored if one.name == answer.name)
+    return next((text for text in comments if call.names.hide(text).strip() == comment), comment)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import json
 import re
 from collections.abc import Iterator
@@ -16,7 +17,7 @@ from grader.model.course import Role
 from grader.web.desk.access import AccessLinks, Person
 from tests.helpers.banks import ESSAY, a_bank
 from tests.helpers.commands import ok
-from tests.helpers.desk import a_desk, ask, form_of
+from tests.helpers.desk import Reader, a_desk, ask, form_of, signed_in
 from tests.helpers.requests import request_file
 
 ROSTER = """\
@@ -25,6 +26,7 @@ al123,Ada Lovelace,countess@analytical.example,A
 gh7,Grace Brewster Hopper,grace.hopper@navy.example,A
 kj55,Katherine Johnson,kj@langley.example,B
 """
+WHY = "/part/sample/why?group=0"
 # A part of each id, name, address, and file name of the class.
 NAMES = re.compile(
     r"al123|gh7|kj55|ada\b|lovelace|countess|analytical|grace|brewster|hopper|navy|kather|kitty"
@@ -178,3 +180,39 @@ def test_an_instructor_can_show_the_names_and_the_log_says_so(
         assert "Show names" not in page
         token = form_of(page, "/sign-out")["form_token"][0]
         assert browsers[who].ask("POST", "/names", f"form_token={token}&show=1".encode())[0] == 403
+
+
+@pytest.mark.thorough
+def test_a_saved_comment_keeps_its_names_and_words(results: Path) -> None:
+    words = "Take the gh7 lock,\nas Ada Lovelace says."
+    access = AccessLinks({f"token-{id_}": one for id_, one in PEOPLE.items()})
+
+    def choice(at: Reader) -> tuple[dict[str, list[str]], str]:
+        page = at.get(WHY)[1]
+        shown = re.search(r'<textarea name="comment"[^>]*>(.*?)</textarea>', page, re.DOTALL)
+        assert shown
+        assert not lines_with_names(shown[1])
+        return form_of(page, "/grade"), html.unescape(shown[1])
+
+    def stored() -> set[str]:
+        with Gradebook.open(results) as book:
+            return {one.reason for one in book.overrides()}
+
+    with a_desk(results, access, anonymous=True) as links:
+        hao, kim = signed_in(links["hao"]), signed_in(links["kim"])
+        fields, _ = choice(hao)
+        assert hao.post("/grade", {**fields, "points": "1", "comment": words})[0] == 200
+        fields, shown = choice(hao)
+        sent = {**fields, "points": "2", "comment": shown.replace("\n", "\r\n")}
+        assert hao.post("/grade", sent)[0] == 200
+        assert words in stored()
+        # Somebody else's comment in the meantime: the form shows what kim sent.
+        fields, shown = choice(kim)
+        assert hao.send(WHY, "/grade", points="1", comment="See kj55.")[0] == 200
+        for comment in ("gh7 is right", shown):
+            status, page = kim.post("/grade", {**fields, "points": "2", "comment": comment})
+            assert status == 409
+            assert f">{html.escape(comment)}</textarea>" in page
+        again = form_of(page, "/grade")
+        assert kim.post("/grade", {**again, "points": "2", "comment": shown})[0] == 200
+        assert words in stored()
