@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import io
 import os
 import sys
 from typing import TextIO
@@ -99,6 +100,7 @@ def main(arguments: list[str] | None = None) -> None:
     """
     given = sys.argv[1:] if arguments is None else arguments
     watch_threads(given)
+    _prepare_stdout()
     if "GRADER_PACK_KEY" in os.environ:  # no child process of any command needs the key
         from grader.release.sealed import take_from_environment
 
@@ -116,9 +118,35 @@ def main(arguments: list[str] | None = None) -> None:
         sys.exit(2)
     except OSError as error:
         sys.exit(_report_os_error(error, given))
+    except UnicodeEncodeError as error:
+        sys.exit(_report_encode_error(error, given))
     except Exception as error:  # noqa: BLE001 - nothing ends in a traceback
         report_crash(error, given)
         sys.exit(2)
+
+
+def _prepare_stdout() -> None:
+    """Lets output never fail: if stdout is closed, it is lost; and what the encoding of stdout
+    lacks is written with backslashes."""
+    if sys.stdout is None:
+        sys.stdout = os.fdopen(os.open(os.devnull, os.O_WRONLY), "w", encoding="utf-8")
+    elif isinstance(sys.stdout, io.TextIOWrapper) and sys.stdout.errors == "strict":
+        sys.stdout.reconfigure(errors="backslashreplace")
+
+
+def _report_encode_error(error: UnicodeEncodeError, given: list[str]) -> int:
+    """Reports *error*, which mostly comes from an argument, and returns the exit status."""
+    for argument in given:
+        try:
+            argument.encode()
+        except UnicodeEncodeError:
+            print_message(
+                f"the argument {argument!r} is not valid UTF-8\n  fix: check the encoding of the "
+                "terminal, and type the argument again"
+            )
+            return 2
+    report_crash(error, given)
+    return 2
 
 
 def _run_command(arguments: list[str] | None) -> int:

@@ -71,7 +71,7 @@ def command(
     try:
         from grader.web.desk.app import DeskApp
         from grader.web.prefix import BelowPrefix
-        from grader.web.serving import LOOPBACK, choose_port, serve
+        from grader.web.serving import LOOPBACK, choose_port, host_in_url, serve
     except ModuleNotFoundError as error:
         raise SetupError(
             f"the desk needs the package '{error.name}'", fix="run `pip install starlette uvicorn`"
@@ -97,10 +97,10 @@ def command(
         out=results, anonymous=anonymous or bool(course and course.anonymous), course=course
     )
     port = choose_port(host, port)
-    app = DeskApp(desk, entrance, open_bank(banks), (*LOOPBACK, *names), secure=bool(proxies))
-    home = f"http://{names[0] if names else host}:{port}"
-    if proxies and names:
-        home = f"https://{names[0]}"
+    hosts = tuple(map(host_in_url, (*LOOPBACK, *names)))
+    app = DeskApp(desk, entrance, open_bank(banks), hosts, secure=bool(proxies))
+    shown_host = host_in_url(names[0] if names else host)
+    home = f"https://{shown_host}" if proxies and names else f"http://{shown_host}:{port}"
     _print_addresses(entrance, home)
     asgi = BelowPrefix(app.asgi, service.prefix) if service else app.asgi
     serve(asgi, host, port, proxies)

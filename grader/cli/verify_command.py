@@ -58,7 +58,7 @@ def command(
     ran = tuple(line for r in results for line in r.kernel)
     checked = [r for r in results if not r.missing_packages]
     wording = check_style(banks, [r.problem for r in results if not r.errors]) if style else ()
-    holds = all(r.holds for r in checked) and not ran and not wording
+    holds = all(map(_passed, checked)) and not wording
     is_short = len(checked) < len(results) and (strict or bool(problems))
     status = 0 if holds and not is_short else 1
     if as_json:
@@ -72,7 +72,7 @@ def command(
     for finding in wording:
         click.echo(f"style {finding}")
     unrun = sum(bool(r.unrun) for r in results)
-    failed = sum(not r.holds for r in checked) + len(ran)
+    failed = sum(not _passed(r) for r in checked)
     click.echo(
         f"\n{len(checked) - failed} of {count_of(len(checked), 'problem')} passed."
         if failed or wording
@@ -82,6 +82,11 @@ def command(
     if len(checked) < len(results):
         click.echo(_skipped_line(results))
     return status
+
+
+def _passed(result: Verified) -> bool:
+    """Returns whether a problem passed, also in the kernel."""
+    return result.holds and not result.kernel
 
 
 def _result_data(
@@ -95,7 +100,7 @@ def _result_data(
         "problems": [
             {
                 "id": r.problem,
-                "holds": None if r.missing_packages else r.holds,
+                "holds": None if r.missing_packages else _passed(r),
                 "skipped": list(r.missing_packages),
                 "seeds": r.seeds,
                 "different": r.distinct,
@@ -116,7 +121,7 @@ def _result_lines(result: Verified) -> Iterator[str]:
     if result.missing_packages:
         yield f"skip {result.problem}  needs {' and '.join(result.missing_packages)}"
         return
-    mark = "ok  " if result.holds else "FAIL"
+    mark = "ok  " if _passed(result) else "FAIL"
     yield f"{mark} {result.problem}  {_describe_checks(result)}".rstrip()
     for line in (*result.unrun, *result.errors, *map(str, result.findings)):
         yield "     " + line.replace("\n", "\n     ")

@@ -58,6 +58,12 @@ def command(
             raise click.UsageError("Missing option '--out'.")
         if options["release"] is not None:  # an error now, not when the first submission arrives
             load_release(options["release"])
+        if not submissions.exists():
+            click.echo(
+                f"warning: {submissions} does not exist yet; if this is not the folder that you "
+                "meant, press Ctrl-C, and run the command again",
+                err=True,
+            )
         watched = repeat([_Folder(submissions, options)])
     click.echo(f"Watching {submissions or 'the course'}. Press Ctrl-C to stop.", err=True)
     quiet_since = time.monotonic()

@@ -12,6 +12,15 @@ LOOPBACK = ("127.0.0.1", "::1", "localhost")
 """The names of this machine for itself."""
 
 
+def host_in_url(host: str) -> str:
+    """Returns *host* as it is written in an address, with brackets around an IPv6 address.
+
+    >>> host_in_url("::1"), host_in_url("localhost")
+    ('[::1]', 'localhost')
+    """
+    return f"[{host}]" if ":" in host and not host.startswith("[") else host
+
+
 def choose_port(host: str, port: int) -> int:
     """Returns *port* if this process can listen on it at *host*; if it is 0, a free port.
 

@@ -1,6 +1,9 @@
 // Keys for what the page offers. Without this script, everything works with the mouse and Tab.
 "use strict";
 
+// The desk's address, which ends with a prefix if the desk is a service of a JupyterHub.
+const root = new URL("..", document.currentScript.src);
+
 const typing = (element) =>
   element.matches("textarea, select, input:not([type=checkbox])") || element.isContentEditable;
 
@@ -50,7 +53,7 @@ if (sum) {
 const find = document.getElementById("find");
 find?.addEventListener("input", () => {
   const wanted = find.value.trim().toLowerCase();
-  const rows = [...document.querySelectorAll("#list tbody tr")];
+  const rows = [...document.querySelectorAll("#list tbody tr:has(th)")];
   for (const row of rows) row.hidden = !row.textContent.toLowerCase().includes(wanted);
   const shown = rows.filter((row) => !row.hidden).length;
   document.getElementById("found").textContent = `${shown} of ${rows.length} students`;
@@ -74,7 +77,7 @@ const { here, every } = document.body.dataset;
 async function report() {
   if (document.visibilityState !== "visible") return;
   try {
-    const answer = await fetch(`/here?${here}`, { credentials: "same-origin" });
+    const answer = await fetch(new URL(`here?${here}`, root), { credentials: "same-origin" });
     if (!answer.ok) return;
     const texts = await answer.json();
     for (const place of document.querySelectorAll("[data-presence]")) {

@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import shutil
 import socket
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -12,6 +14,8 @@ import pytest
 from grader.cli import main
 from tests.helpers.banks import SPEC, a_bank, a_roster
 from tests.helpers.commands import fails, ok, run
+from tests.helpers.desk import Reader
+from tests.helpers.kernels import until
 
 
 @pytest.fixture(scope="module")
@@ -198,6 +202,31 @@ def test_a_file_where_a_folder_should_be_is_called_that(home, capsys, out):
 )
 def test_the_desk_refuses_hosts_that_no_browser_can_reach(home, capsys, option, value, what):
     assert what in fails(capsys, "desk", home / "out", option, value)
+
+
+@pytest.mark.thorough
+def test_the_desk_opens_at_an_ipv6_address(home):
+    try:
+        with socket.create_server(("::1", 0), family=socket.AF_INET6):
+            pass
+    except OSError:
+        pytest.skip("there is no IPv6 here")
+    command = [sys.executable, "-m", "grader", "desk", str(home / "out"), "--host", "::1"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as desk:
+        try:
+            link = desk.stdout.readline().strip()
+            assert link.startswith("http://[::1]:")
+            assert until(lambda: opens(link), 30)
+        finally:
+            desk.terminate()
+
+
+def opens(link: str) -> bool:
+    address, _, path = link.partition("/enter")
+    try:
+        return Reader(address).get("/enter" + path)[0] == 200
+    except OSError:
+        return False  # the server has not started yet
 
 
 def test_results_whose_release_was_moved_say_how_to_go_on(home, tmp_path, capsys):

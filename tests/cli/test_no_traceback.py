@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import shlex
 import signal
 import subprocess
 import sys
@@ -12,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from grader.cli import crash
+from grader.gradebook import Gradebook
 from tests.helpers.banks import a_bank
 
 GRADER = [sys.executable, "-m", "grader"]
@@ -211,3 +213,34 @@ def test_a_worker_that_dies_is_a_sentence(tmp_path: Path) -> None:
     assert (done.returncode, done.stdout) == (2, "")
     assert "a worker process ended early" in done.stderr
     assert "Traceback" not in done.stderr
+
+
+@pytest.mark.thorough
+def test_output_that_the_encoding_lacks_is_written_with_backslashes() -> None:
+    done = subprocess.run(
+        [*GRADER, "show", "kv-cache-size", "--key"],
+        capture_output=True,
+        env={**os.environ, "PYTHONIOENCODING": "cp1252"},
+        timeout=120,
+    )
+    assert (done.returncode, done.stderr) == (0, b"")
+    assert b"\\u2212" in done.stdout
+
+
+@pytest.mark.thorough
+def test_a_command_runs_without_stdout() -> None:
+    line = " ".join(map(shlex.quote, [*GRADER, "list"]))
+    done = subprocess.run(f"{line} >&-", shell=True, stderr=subprocess.PIPE, timeout=120)
+    assert (done.returncode, done.stderr) == (0, b"")
+
+
+@pytest.mark.thorough
+def test_an_argument_that_is_not_utf8_is_named(tmp_path: Path) -> None:
+    with Gradebook.open(tmp_path, create=True):
+        pass
+    done = subprocess.run(
+        [*GRADER, "mark", str(tmp_path), "--student", b"jos\xe9"], capture_output=True, timeout=120
+    )
+    assert done.returncode == 2
+    assert b"the argument 'jos\\udce9' is not valid UTF-8" in done.stderr
+    assert b"fix: check the encoding of the terminal" in done.stderr

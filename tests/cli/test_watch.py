@@ -8,7 +8,7 @@ import time
 import pytest
 
 from tests.helpers.batch import a_class, rows
-from tests.helpers.commands import fails
+from tests.helpers.commands import fails, ok
 from tests.helpers.kernels import until
 
 
@@ -45,6 +45,12 @@ def test_it_stops_when_nothing_has_arrived_for_long(tmp_path):
     )
     assert done.returncode == 0, done.stderr
     assert "1 student, 1 graded" in done.stdout
+
+
+def test_a_folder_that_does_not_exist_yet_is_told(tmp_path):
+    options = ("--out", tmp_path / "out", "--every", "0.1", "--stop-after", "0")
+    said = ok("watch", tmp_path / "nosuch", *options).stderr
+    assert f"warning: {tmp_path / 'nosuch'} does not exist yet" in said
 
 
 def test_a_wrong_setting_is_an_error_at_once(tmp_path, capsys):

@@ -18,6 +18,7 @@ from grader.model.course import Course
 from grader.web.desk.access import AccessLinks, Entrance, one_person
 from grader.web.desk.app import DeskApp
 from grader.web.desk.pages import Desk
+from grader.web.prefix import BelowPrefix
 from tests.helpers.banks import ESSAY, a_bank
 from tests.helpers.commands import ok
 from tests.helpers.servers import running
@@ -121,10 +122,11 @@ def a_desk(
     course: Course | None = None,
     hosts: tuple[str, ...] = ("127.0.0.1",),
     behind_proxy: bool = False,
+    prefix: str = "",
     app_made: Callable[[DeskApp], object] = lambda _: None,
 ) -> Iterator[Mapping[str, str]]:
     """Runs a desk; yields the link of each person, or with another entrance the desk's address as
-    that of nobody. Passes the application to *app_made*."""
+    that of nobody. All addresses begin with *prefix*. Passes the application to *app_made*."""
     access = access or one_person("kim")
     app = DeskApp(
         Desk(out=results, anonymous=anonymous, course=course),
@@ -137,7 +139,9 @@ def a_desk(
     proxies = ["127.0.0.1"] if behind_proxy else []
     options = {"proxy_headers": behind_proxy, "forwarded_allow_ips": proxies}
     try:
-        with running(app.asgi, **options) as home:
+        asgi = BelowPrefix(app.asgi, prefix) if prefix else app.asgi
+        with running(asgi, **options) as address:
+            home = address + prefix
             if isinstance(access, AccessLinks):
                 yield {p.id: f"{home}/enter?token={token}" for token, p in access.people.items()}
             else:

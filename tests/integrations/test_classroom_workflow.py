@@ -399,6 +399,16 @@ def test_init_again_changes_nothing_and_a_git_repository_is_refused(
     assert "git repository" in capsys.readouterr().err
 
 
+def test_a_folder_in_a_git_repository_is_said_to_hold_the_release(
+    course: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / ".git").mkdir()
+    made = tmp_path / "week" / "made"
+    command("classroom", "init", str(made), "--release", str(course / "release"))
+    said = " ".join(capsys.readouterr().err.split())
+    assert f"{made} is inside the git repository {tmp_path}: don't commit instructor/" in said
+
+
 @pytest.mark.parametrize(
     ("option", "value"),
     [

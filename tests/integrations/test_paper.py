@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import csv
 import io
 import json
@@ -162,7 +163,7 @@ def solved(paper: Paper) -> dict[str, str]:
 
 def write_sheet(path: Path, folder: Path, *rows: Mapping[str, str]) -> Path:
     """The sheet in *folder* with *rows* typed in."""
-    with (folder / "answers.csv").open(newline="") as file:
+    with (folder / "answers.csv").open(newline="", encoding="utf-8-sig") as file:
         head = next(csv.reader(file))
     text = io.StringIO()
     writer = csv.DictWriter(text, head)
@@ -301,7 +302,8 @@ def test_the_sheet_has_a_column_for_every_place_and_a_line_for_every_student(
     bank_option = ("--bank", str(tmp_path / "bank"))
     arguments = ("--roster", str(roster), "--out", str(out), "--versions", "2", *bank_option)
     command("render", "exam", "--format", "html", *arguments)
-    with (out / "answers.csv").open(newline="") as file:
+    assert (out / "answers.csv").read_bytes().startswith(codecs.BOM_UTF8)
+    with (out / "answers.csv").open(newline="", encoding="utf-8-sig") as file:
         rows = list(csv.reader(file))
     assert rows[0][:6] == ["student", "name", "version", "check", "q1_size", "q1_count"]
     assert {"q1_grid.1.1", "q1_grid.2.2", "q1_why.points", "q2_size"} <= set(rows[0])

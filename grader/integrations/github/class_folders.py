@@ -81,6 +81,7 @@ def init_classroom(
         *_template_notes(release, course),
         *_remove_stale_notebooks(out, shown),
         *_unlisted_notes(out / INSTRUCTOR / ROSTER, release),
+        *_repository_notes(out),
     ]
     _write_files(out / TEMPLATE, {**student_files(course, bank.templates, check=check), **shown})
     for student in release.students.values():
@@ -135,6 +136,17 @@ def _unlisted_notes(roster: Path, release: Release) -> Iterator[str]:
     if new:
         who = count_of(len(new), "student has", "students have")
         yield f"{who} no line in instructor/{ROSTER}: {join_names(new, most=5)}"
+
+
+def _repository_notes(out: Path) -> Iterator[str]:
+    """Yields a note if *out* is inside a git repository, to which somebody may push it."""
+    for folder in out.absolute().parents:
+        if (folder / ".git").exists():
+            yield (
+                f"{out} is inside the git repository {folder}: don't commit {INSTRUCTOR}/ there, "
+                "because it contains the release"
+            )
+            return
 
 
 def course_of(release: Release, options: ClassroomOptions) -> ClassroomCourse:

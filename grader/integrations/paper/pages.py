@@ -36,7 +36,8 @@ def answer_sheet(exams: Iterable[PrintedExam], students: Iterable[Student]) -> b
         who = (escape_cell(student.id), escape_cell(student.name))
         cells = (*who, version, *[""] * (len(head) - 3))
         lines.append(csv_line(cells))
-    return "".join(f"{line}\r\n" for line in lines).encode()
+    # With a byte order mark, by which spreadsheets recognize UTF-8.
+    return "".join(f"{line}\r\n" for line in lines).encode("utf-8-sig")
 
 
 def _points(number: float) -> str:

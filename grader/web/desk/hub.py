@@ -34,7 +34,6 @@ _FRESH = 120
 """Seconds for which the Hub's word that a token is valid is taken for granted."""
 _STATE_SECONDS = 600
 _MOST_STATES = 10_000
-_STATE = SessionCookie(name="desk-state")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -160,7 +159,7 @@ class Hub:
             )
         address = self._hub_address(request, f"api/oauth2/authorize?{urlencode(question)}")
         response = Response(status_code=303, headers={**HEADERS, "Location": address})
-        return _STATE.give(response, request, state, _STATE_SECONDS)
+        return _cookie_of(state).give(response, request, state, _STATE_SECONDS)
 
     def _hub_address(self, request: Request, path: str) -> str:
         host = self._service.host or f"//{request.headers.get('host', '')}"
@@ -189,9 +188,12 @@ class Hub:
         self, request: Request, renderer: DeskRenderer, cookie: SessionCookie
     ) -> Response:
         """Signs in somebody who returns from JupyterHub, and redirects to the page they wanted."""
-        state, cookie_state = request.query_params.get("state", ""), _STATE.id_of(request) or ""
+        state = request.query_params.get("state", "")
+        state_cookie = _cookie_of(state)
         with self._lock:
-            is_same = hmac.compare_digest(state.encode(), cookie_state.encode())
+            is_same = hmac.compare_digest(
+                state.encode(), (state_cookie.id_of(request) or "").encode()
+            )
             visit = self._visits.pop(state, None) if is_same else None
         code = request.query_params.get("code", "")
         if visit is None or visit.until < self._now() or not code:
@@ -203,10 +205,10 @@ class Hub:
         if id_ not in self._staff():
             log_out = self._hub_address(request, "logout")
             text = renderer.page("stranger", None, id=id_, log_out=log_out)
-            return _STATE.take_back(HTMLResponse(text, 403, headers=HEADERS), request)
+            return state_cookie.take_back(HTMLResponse(text, 403, headers=HEADERS), request)
         wanted = visit.address if is_own_address(visit.address) else "/"
         response = Response(status_code=303, headers={**HEADERS, "Location": wanted})
-        _STATE.take_back(response, request)
+        state_cookie.take_back(response, request)
         return cookie.give(response, request, self.sessions.open(id_, token))
 
     def _exchange_code(self, code: str, verifier: str) -> str:
@@ -248,6 +250,12 @@ class Hub:
         except (OSError, ValueError, LookupError, TypeError) as error:
             raise _hub_error(address, str(error)) from error
         return value if isinstance(value, str) else ""
+
+
+def _cookie_of(state: str) -> SessionCookie:
+    """Returns the cookie for one way to the Hub and back, of which a browser may go several at a
+    time."""
+    return SessionCookie(name=f"desk-state-{hashlib.sha256(state.encode()).hexdigest()[:8]}")
 
 
 def _hub_error(address: str, why: str) -> SetupError:

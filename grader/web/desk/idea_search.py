@@ -139,7 +139,8 @@ def main(results: Path, fewest: int) -> None:
     """Searches *results*, and prints the progress and the result."""
     from grader.analysis.wrong_answers import mine_gradebook
 
-    os.nice(_NICENESS)
+    if hasattr(os, "nice"):  # Windows has none
+        os.nice(_NICENESS)
     try:
         with Gradebook.open(results) as book:
             mined = mine_gradebook(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from itertools import pairwise
@@ -10,7 +11,11 @@ from itertools import pairwise
 from grader.model import Student
 
 _WORD = re.compile(r"[^\W_]+")
-_BETWEEN = re.compile(r"[\s,._@'-]{1,3}")
+_BETWEEN = re.compile(r"[\s,._@'\u2018\u2019\u2010\u2011\u2013-]{1,3}")
+"""With the apostrophes and hyphens of word processors."""
+_UNSPACED = re.compile(r"[\u2e80-\U0003ffff]+")
+"""Letters of East Asian scripts, in which a name stands between other words without a space."""
+_LEAST_UNSPACED = 2
 _LEAST_JOINED = 6
 """Fewest characters of a name that is also found without the space, as in file names."""
 _Words = tuple[str, ...]
@@ -29,14 +34,19 @@ class Mask:
     """By the first word."""
     _own: dict[str, frozenset[str]] = field(default_factory=dict)
     """The words of each student's own name, as students write them."""
+    _unspaced: dict[str, str] = field(default_factory=dict)
+    """Student IDs, by the part of the name in an East Asian script."""
 
     def add(self, students: Iterable[Student]) -> None:
         """Adds what is known of *students*."""
         for student in students:
             for words in set(_iter_names(student)):
                 self._names.setdefault(words[0], []).append((words, student.id))
-            own = [one for one in _WORD.findall(student.name) if len(one) > 1]
+            own = [one for one in _WORD.findall(_compose(student.name)) if len(one) > 1]
             self._own[student.id] = frozenset([*own, *map(str.upper, own)])
+            unspaced = "".join(_UNSPACED.findall(_compose(student.name)))
+            if len(unspaced) >= _LEAST_UNSPACED:
+                self._unspaced[unspaced] = student.id
         for names in self._names.values():
             names.sort(key=lambda one: -len(one[0]))
 
@@ -46,13 +56,22 @@ class Mask:
 
         In a text of or about the student *of*, also hides single words of that student's name, in
         the case of the name or in capitals. Otherwise ignores case, and what stands between the
-        words of a name. Takes time in proportion to the text, whatever the size of the class.
+        words of a name. Takes time in proportion to the text, and only for texts in East Asian
+        scripts also to the size of the class.
         """
-        text = self._hide_names(_hide_files(text))
+        text = self._hide_unspaced(self._hide_names(_hide_files(_compose(text))))
         own = self._own.get(of)
         if not own:
             return text
         return _WORD.sub(lambda word: self.label_of(of) if word[0] in own else word[0], text)
+
+    def _hide_unspaced(self, text: str) -> str:
+        """Returns *text* with labels in place of names in East Asian scripts."""
+        if not _UNSPACED.search(text):
+            return text
+        for name in sorted(self._unspaced, key=len, reverse=True):
+            text = text.replace(name, self.label_of(self._unspaced[name]))
+        return text
 
     def _hide_names(self, text: str) -> str:
         """Returns *text* with labels in place of the names of all students."""
@@ -110,4 +129,9 @@ def _iter_names(student: Student) -> Iterator[_Words]:
 
 
 def _words(text: str) -> _Words:
-    return tuple(word[0].casefold() for word in _WORD.finditer(text))
+    return tuple(word[0].casefold() for word in _WORD.finditer(_compose(text)))
+
+
+def _compose(text: str) -> str:
+    """Returns *text* with each accented letter as one character, however it was typed."""
+    return unicodedata.normalize("NFC", text)

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
+from pathlib import Path
 
 from grader.collect import load_submission
 from grader.errors import GraderError, SetupError, visible
 from grader.gradebook import Gradebook
-from grader.grading.sources import evidence_of
+from grader.model import Grade, Submission
 from grader.model.desk import Decision, IndependentMark, PartId, state_of, visible_marks
 from grader.model.grouping import group_by_key
 from grader.model.result import Row
@@ -24,7 +25,7 @@ class ShownCell:
     """One cell of the notebook, and what happened when it was executed."""
 
     number: int
-    """Counting all cells from 1."""
+    """Counting all cells of the student's notebooks from 1."""
     type: str
     source: str
     output: str = ""
@@ -132,28 +133,48 @@ def _mask_cell(cell: ShownCell, names: Names, student: str) -> ShownCell:
 
 
 def _read_cells(book: Gradebook, row: Row) -> tuple[tuple[ShownCell, ...], str]:
-    """Returns the cells of the notebook that the marks are for, with what their execution printed,
-    or why there are none."""
+    """Returns the cells of the notebooks that the marks are for, with what their execution printed,
+    and why notebooks are missing."""
     sha256 = row.grade.submission_sha256 if row.grade else None
     submissions = [
         submission for submission in book.submissions(row.student.id) if submission.sha256 == sha256
     ]
     if not submissions:
         return (), "There is no notebook."
-    try:
-        notebook = read_notebook(load_submission(submissions[-1]))
-    except GraderError as error:
-        return (), f"The notebook can't be shown: {error.what}."
-    evidence = evidence_of(book, row)
-    runs = {run.index: run for run in evidence.cells} if evidence else {}
-    cells = (
-        ShownCell(
-            number=at + 1,
-            type=cell.type,
-            source=cell.source,
-            output=visible(runs[at].output) if at in runs else "",
-            trouble=runs[at].trouble if at in runs else "",
-        )
-        for at, cell in enumerate(notebook.cells)
-    )
-    return tuple(cells), ""
+    cells: list[ShownCell] = []
+    troubles = []
+    for name, submission in _iter_notebooks(submissions[-1], row.grade):
+        try:
+            notebook = read_notebook(load_submission(submission))
+        except GraderError as error:
+            troubles.append(f"{name} can't be shown: {error.what}.")
+            continue
+        evidence = book.find_evidence(submission.sha256)
+        runs = {run.index: run for run in evidence.cells} if evidence else {}
+        cells += [
+            ShownCell(
+                number=len(cells) + at + 1,
+                type=cell.type,
+                source=cell.source,
+                output=visible(runs[at].output) if at in runs else "",
+                trouble=runs[at].trouble if at in runs else "",
+            )
+            for at, cell in enumerate(notebook.cells)
+        ]
+    return tuple(cells), " ".join(troubles)
+
+
+def _iter_notebooks(
+    submission: Submission, grade: Grade | None
+) -> Iterator[tuple[str, Submission]]:
+    """Yields what to call each notebook of a graded submission, and the notebook.
+
+    A submission with several notebooks, for nbgrader, is a folder.
+    """
+    named = grade.environment.get("notebooks") if grade else None
+    if not isinstance(named, Mapping) or len(named) < 2:
+        yield "The notebook", submission
+        return
+    for name, sha256 in named.items():
+        path = Path(submission.path) / f"{name}.ipynb"
+        yield f"The notebook {name}", replace(submission, path=str(path), sha256=str(sha256))

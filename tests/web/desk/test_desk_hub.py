@@ -9,13 +9,18 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import JSONResponse
+from starlette.routing import Route
 
 from grader.errors import SetupError
 from grader.gradebook import Gradebook
 from grader.model.course import StaffMember
 from grader.web.desk.hub import Hub, HubService, hub_service
-from tests.helpers.desk import Reader, a_class, ask, form_of
+from tests.helpers.desk import Reader, a_class, a_desk, ask, form_of
 from tests.helpers.hub import RunningHub, a_hub
+from tests.helpers.servers import running
 
 DESK = "/services/desk"
 SERVICE = HubService(
@@ -134,3 +139,27 @@ def test_while_the_hub_does_not_answer_nobody_is_let_in_or_thrown_out() -> None:
 def test_without_a_hub_it_says_what_is_missing() -> None:
     with pytest.raises(SetupError, match="needs JUPYTERHUB_API_TOKEN"):
         hub_service({"JUPYTERHUB_CLIENT_ID": "service-desk"})
+
+
+async def _answer_as_hub(request: Request) -> JSONResponse:
+    return JSONResponse({"access_token": "token", "name": "kim"})
+
+
+def test_two_tabs_sign_in_at_a_time(home: Path) -> None:
+    """With a stand-in for the Hub, which says to every code and token that it is kim's."""
+    routes = [Route("/hub/api/{path:path}", _answer_as_hub, methods=["GET", "POST"])]
+    with running(Starlette(routes=routes)) as address:
+        hub = Hub(lambda: {"kim": StaffMember()}, replace(SERVICE, api=f"{address}/hub/api"))
+        with a_desk(home / "results", hub) as links:
+            desk, cookies, states = links[""], [], {}
+            for path in ("/students", "/requests"):
+                _, headers, _ = ask(desk, "GET", path)
+                cookies.append(headers["set-cookie"].partition(";")[0])
+                question = urllib.parse.urlsplit(headers["location"]).query
+                states[path] = urllib.parse.parse_qs(question)["state"][0]
+            # A browser keeps the last of the cookies with one name.
+            jar = "; ".join({one.partition("=")[0]: one for one in cookies}.values())
+            for path, state in states.items():
+                back = f"/oauth_callback?state={state}&code=x"
+                status, headers, text = ask(desk, "GET", back, Cookie=jar)
+                assert (status, headers.get("location")) == (303, path), text

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import random
 import re
 import shutil
@@ -15,6 +16,7 @@ import pytest
 from grader.gradebook import Gradebook
 from grader.kinds.numeric import evaluate_answer
 from grader.model.course import Role
+from grader.web.desk import idea_search
 from grader.web.desk.access import AccessLinks, Person
 from tests.helpers.browser import CHROMIUM, a_browser
 from tests.helpers.commands import ok
@@ -191,3 +193,11 @@ def test_the_page_of_a_part_has_its_statistics(results: Path) -> None:
     assert f"{100 * share:.0f}% correct, over 24 graded answers" in text
     assert "Discrimination" in text
     assert not re.search(r"\bs0\d\d\b", text)
+
+
+def test_a_search_runs_where_processes_have_no_priority(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.delattr(os, "nice")
+    idea_search.main(tmp_path / "nothing", 3)
+    assert '"running": false' in capsys.readouterr().out

@@ -152,3 +152,26 @@ def test_exempt_and_absent_students(course: Path, capsys: pytest.CaptureFixture[
         assert book.requests.every() == ()
     path = request_file(course, "bob", "q1_why", student="cy")
     assert "does not come from the feedback page of 'cy'" in fails(capsys, "requests", course, path)
+
+
+@pytest.mark.thorough
+def test_an_nbgrader_assignment_with_several_notebooks_shows_all(tmp_path: Path) -> None:
+    a_bank(tmp_path / "bank")
+    solved = an_answer("### BEGIN SOLUTION\na = 1\n### END SOLUTION")
+    for name, answer in (("p1", "a = 1  # first"), ("p2", "a = 2  # second")):
+        sourced(tmp_path, solved, a_test("assert a == 1"), name=name)
+        filed(tmp_path, {"ada": written(an_answer(answer), a_test("assert a == 1"))}, name=name)
+    results = tmp_path / "results"
+    ok(
+        "grade", tmp_path / "submitted", "--format", "nbgrader", "--out", results,
+        "--source", tmp_path / "source" / "ps1", "--jobs", "1", "--bank", tmp_path / "bank",
+    )  # fmt: skip
+    with kim_at(results) as kim:
+        page = kim.get("/student/ada")[1]
+        assert "be shown" not in page
+        assert page.index("# first") < page.index('id="cell-3"') < page.index("# second")
+        assert "AssertionError" in page
+        (tmp_path / "submitted" / "ada" / "ps1" / "p1.ipynb").unlink()
+        page = kim.get("/student/ada")[1]
+        assert "The notebook p1 can&#39;t be shown: the notebook can no longer be read" in page
+        assert "# second" in page

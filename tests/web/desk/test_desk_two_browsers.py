@@ -17,7 +17,7 @@ from grader.model.course import Course, GradingPlan, Role, StaffMember
 from grader.web.desk.access import AccessLinks, Person
 from tests.helpers.browser import CHROMIUM, Browser, a_browser
 from tests.helpers.commands import ok
-from tests.helpers.desk import a_desk
+from tests.helpers.desk import Reader, a_desk
 
 pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="Chromium is not installed")
 WHY = "/part/sample/why"
@@ -167,3 +167,19 @@ def test_nothing_is_lost_if_grading_is_killed_while_two_browsers_grade(
     for student, given in expected.items():
         marks = json.loads((results / "grades" / f"{student}.json").read_text())["marks"]
         assert next(one["points"] for one in marks if one["name"] == "q1_why") == given
+
+
+@pytest.mark.thorough
+def test_below_a_prefix_people_see_who_else_is_there(results: Path, tmp_path: Path) -> None:
+    prefix = "/services/desk"
+    with a_desk(results, AccessLinks(PEOPLE), prefix=prefix) as links, a_browser(tmp_path) as gil:
+        home = links["gil"].partition("/enter")[0]
+        gil.open(links["gil"])
+        gil.open(home + WHY)
+        # Redirects lead to the prefix too, which the address of a `Reader` has already.
+        hao = Reader(home.removesuffix(prefix))
+        assert hao.get(links["hao"].removeprefix(hao.address))[0] == 200
+        assert hao.get(prefix + WHY)[0] == 200
+        gil.see("report()")
+        gil.wait_for("document.querySelector('.presence').textContent.startsWith('hao has this')")
+        assert gil.complaints == []

@@ -34,6 +34,30 @@ def test_names_are_masked(mask: Mask, text: str, shown: str) -> None:
     assert mask.hide(text) == shown
 
 
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("as Mary O\u2019Brien said", "as <mo> said"),
+        ("Jean\u2011Luc Picard", "<jp>"),
+        ("Jose\u0301 Nu\u0301n\u0303ez", "<jn>"),
+        ("\u6211\u662f\u674e\u5c0f\u9f99\u3002", "\u6211\u662f<lx>\u3002"),
+        ("\u674e \u5c0f\u9f99", "<lx>"),
+    ],
+)
+def test_names_are_masked_however_they_are_typed(text: str, shown: str) -> None:
+    found = Mask(lambda id_: f"<{id_}>")
+    found.add(
+        [
+            Student(id="mo", name="Mary O'Brien"),
+            Student(id="jp", name="Jean-Luc Picard"),
+            Student(id="jn", name="Jos\u00e9 N\u00fa\u00f1ez"),
+            Student(id="lx", name="\u674e \u5c0f\u9f99"),
+        ]
+    )
+    assert found.hide(text) == shown
+    assert found.hide("I am Jose\u0301.", "jn") == "I am <jn>."
+
+
 @pytest.mark.parametrize("text", ["", "adal1234", "al1234 = 77", "Ada is a language", "da, Silva"])
 def test_other_words_stay(mask: Mask, text: str) -> None:
     assert mask.hide(text) == text
