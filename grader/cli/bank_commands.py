@@ -38,6 +38,8 @@ def list_command(
     texts, and solutions are not checked: use `grader verify` for that.
     """
     if sets:
+        if family:
+            raise click.UsageError("--family can't be used with --sets.")
         return _list_sets(banks, as_json=as_json)
     from grader.bank.index import BankIndex
     from grader.bank.listing import read_heads

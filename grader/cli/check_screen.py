@@ -12,6 +12,7 @@ import click
 from grader.collect.check.run import AnswerLine, AnswerStatus, CheckResult, StoppedCell
 from grader.errors import one_line
 from grader.model import SAMPLE
+from grader.text.words import count_of
 
 WIDTH = 80
 _SIGNS = {
@@ -53,11 +54,13 @@ def status_word(line: AnswerLine) -> str:
 def outcome_sentence(checked: CheckResult) -> str:
     """Returns a sentence that counts the readable answers and the examples that pass."""
     good = sum(line.status is AnswerStatus.READ for line in checked.lines)
-    text = f"{good} of {len(checked.lines)} answers are there and readable"
+    answers = count_of(len(checked.lines), "answer is", "answers are")
+    text = f"{good} of {answers} there and readable"
     tried = [example for line in checked.lines for example in line.example_results]
     if tried:
         passed = sum(not one.fault for one in tried)
-        text += f"; {passed} of {len(tried)} visible examples pass"
+        examples = count_of(len(tried), "visible example passes", "visible examples pass")
+        text += f"; {passed} of {examples}"
     return f"{text}."
 
 

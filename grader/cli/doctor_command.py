@@ -10,6 +10,7 @@ import click
 from grader.cli.options import JSON, print_json, table
 from grader.cli.parameters import option, subcommand
 from grader.errors import SetupError
+from grader.text.words import count_of
 
 if TYPE_CHECKING:
     from grader.security.redteam import Report
@@ -165,6 +166,6 @@ def _print_report(report: Report) -> None:
         held: sum(row.has_held is held for row in report.rows) for held in (True, False, None)
     }
     click.echo(
-        f"{counts[True]} checks passed, {counts[False]} failed, {counts[None]} could not be run; "
-        f"{report.seconds:.0f} s"
+        f"{count_of(counts[True], 'check')} passed, {counts[False]} failed, "
+        f"{counts[None]} could not be run; {report.seconds:.0f} s"
     )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import time
+from collections.abc import Mapping
 from contextlib import ExitStack, suppress
 from dataclasses import replace
 from functools import partial
@@ -139,8 +140,10 @@ def command(
     from grader.runtime.sandbox import choose_sandbox
 
     foreign = _nbgrader_source(format_, source, release or pack)
-    if foreign is not None and (course_file is not None or times is not None):
-        raise click.UsageError("--course and --times can't be used with --format nbgrader.")
+    if foreign is not None:
+        _refuse_exam_options(
+            {"--course": course_file, "--times": times, "--names": names, "--only": only}
+        )
     exam = Path() if foreign else release_or_pack(release, pack, pack_key_file)
     began = time.perf_counter()
     spec = executors.parse(executor, jobs)  # raises for options that contradict each other
@@ -280,6 +283,13 @@ def _prepare_pages(banks: tuple[str, ...]) -> None:
 
     with suppress(Exception):
         prepare_pages(open_bank(banks))
+
+
+def _refuse_exam_options(given: Mapping[str, object]) -> None:
+    """Raises UsageError if an option is given that nbgrader assignments don't have."""
+    refused = next((name for name, value in given.items() if value is not None), None)
+    if refused is not None:
+        raise click.UsageError(f"{refused} can't be used with --format nbgrader.")
 
 
 def _nbgrader_source(format_: str, source: Path | None, exam: Path | None) -> Path | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 import click
 
@@ -12,7 +12,7 @@ from grader.cli.options import BANKS, JSON, open_bank, print_json, table
 from grader.cli.parameters import FILE, argument, option, subcommand
 from grader.errors import SetupError, one_line
 from grader.model.grouping import group_by_key
-from grader.text.words import count_of, join_names
+from grader.text.words import count_of, count_points, join_names
 from grader.text.words import points as worth
 
 if TYPE_CHECKING:
@@ -159,7 +159,7 @@ def _print_answers(results: Path, student: str, answer: str | None, as_json: boo
 
 def _answer_lines(answer: AnswerToRead) -> list[str]:
     """Returns the lines about one answer: its points, question, rubric, and text."""
-    lines = [f"{answer.student}, {answer.answer}: {worth(answer.max_points)} points"]
+    lines = [f"{answer.student}, {answer.answer}: {count_points(answer.max_points)}"]
     if answer.override:
         given = answer.override
         lines[0] += one_line(f"; {given.by} gave {worth(given.points)}: {given.reason}")
@@ -204,7 +204,8 @@ def _change_points(
         print_json(line)
         return
     state = "" if line["complete"] else ", still open"
-    click.echo(f"{student}: {worth(line['score'])} of {worth(line['max_score'])} points{state}")
+    most = cast("float", line["max_score"])
+    click.echo(f"{student}: {worth(line['score'])} of {count_points(most)}{state}")
 
 
 @subcommand(

@@ -56,6 +56,7 @@ def export_students(exporter: StudentExporter, results: Iterable[Result]) -> Exp
     files: dict[str, bytes] = {}
     # Most notes are the same for all students.
     notes: dict[str, list[str]] = {}
+    fixes: list[str] = []
     exported_count = 0
     for result in results:
         student = result.feedback.student.id
@@ -63,6 +64,7 @@ def export_students(exporter: StudentExporter, results: Iterable[Result]) -> Exp
             exported = exporter.export(result)
         except SetupError as error:
             notes.setdefault(f"left out: {error.what}", [])
+            fixes += [error.fix] if error.fix else []
             continue
         if exported.stdout or exported.appended_text:
             raise SetupError(
@@ -76,7 +78,7 @@ def export_students(exporter: StudentExporter, results: Iterable[Result]) -> Exp
         rest = f"; and {len(notes) - 3} more" if len(notes) > 3 else ""
         raise SetupError(
             "no student has a result that this format can represent",
-            fix="; ".join(["grade submissions first", *list(notes)[:3]]) + rest,
+            fix="; ".join([*(fixes[:1] or ["grade submissions first"]), *list(notes)[:3]]) + rest,
         )
     # Preceded by the students it is about unless it is about everybody.
     shown = (

@@ -9,7 +9,7 @@ from grader.errors import SetupError
 from grader.model.exported import Result
 from grader.model.grade import Verdict
 from grader.model.result import Feedback, ShownPart, ShownProblem, Standing
-from grader.text.words import count_of, join_names, points
+from grader.text.words import count_of, count_points, join_names, points
 
 VERDICT_TEXTS: Mapping[Verdict, str] = {
     Verdict.CORRECT: "correct",
@@ -92,7 +92,8 @@ def deduction_text(feedback: Feedback) -> str:
     if taken is None or raw is None:
         return ""
     if taken.points > 0:
-        return f"{points(taken.points)} of {points(raw)} points are deducted. {taken.why}"
+        verb = "is" if points(raw) == "1" else "are"
+        return f"{points(taken.points)} of {count_points(raw)} {verb} deducted. {taken.why}"
     if taken.points == 0:
         return taken.why
     return f"This attempt earned {points(raw)}. {taken.why}"

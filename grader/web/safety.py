@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TypeVar
-from urllib.parse import parse_qs
+from urllib.parse import parse_qs, quote
 
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse, RedirectResponse, Response
@@ -146,7 +146,7 @@ def is_own_address(address: str) -> bool:
 
 def requested_address(request: Request) -> str:
     """Returns the address of *request* in the application, with its query."""
-    return request.url.path + (f"?{request.url.query}" if request.url.query else "")
+    return quote(request.url.path) + (f"?{request.url.query}" if request.url.query else "")
 
 
 def is_foreign(headers: Mapping[str, str]) -> bool:

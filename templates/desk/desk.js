@@ -56,7 +56,7 @@ find?.addEventListener("input", () => {
   const rows = [...document.querySelectorAll("#list tbody tr:has(th)")];
   for (const row of rows) row.hidden = !row.textContent.toLowerCase().includes(wanted);
   const shown = rows.filter((row) => !row.hidden).length;
-  document.getElementById("found").textContent = `${shown} of ${rows.length} students`;
+  document.getElementById("found").textContent = `${shown} of ${rows.length} ${rows.length === 1 ? "student" : "students"}`;
 });
 
 // Folds what was folded on the page before.

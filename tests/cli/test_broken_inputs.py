@@ -229,6 +229,18 @@ def opens(link: str) -> bool:
         return False  # the server has not started yet
 
 
+@pytest.mark.parametrize("option", [("--only", "deferred"), ("--names", "names.csv")])
+def test_options_of_exams_are_refused_for_nbgrader(tmp_path, capsys, option):
+    command = ("grade", tmp_path, "--format", "nbgrader", "--source", tmp_path, "--out", tmp_path)
+    said = usage_error(capsys, *command, *option)
+    assert said == f"Error: {option[0]} can't be used with --format nbgrader."
+
+
+def test_a_family_is_not_ignored_in_the_list_of_sets(capsys):
+    said = usage_error(capsys, "list", "--sets", "--family", "numerics")
+    assert said == "Error: --family can't be used with --sets."
+
+
 def test_results_whose_release_was_moved_say_how_to_go_on(home, tmp_path, capsys):
     results = shutil.copytree(home / "out", tmp_path / "elsewhere" / "out")
     said = fails(capsys, "report", results)

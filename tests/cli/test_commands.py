@@ -19,6 +19,7 @@ import pytest
 from grader.cli import grader
 from grader.gradebook import Gradebook
 from grader.model import Limits
+from grader.verify.one_problem import Verified
 from tests.helpers.banks import SPEC, a_bank, a_roster
 from tests.helpers.commands import fails, ok, run
 
@@ -261,6 +262,22 @@ def test_verify_exits_1_when_something_does_not_hold(tmp_path: Path) -> None:
     assert result.return_value == 1
     found = json.loads(result.stdout)["problems"][0]["findings"]
     assert found[0]["line"]
+
+
+def test_a_problem_that_fails_in_the_kernel_has_not_passed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    kernel = ("a/one: earned 0 of 2 points", "a/two: earned 1 of 2 points")
+    results = (Verified(problem="a", seeds=5, kernel=kernel), Verified(problem="b", seeds=5))
+    monkeypatch.setattr("grader.verify.verify", lambda *_, **__: results)
+    done = run("verify")
+    assert done.return_value == 1
+    lines = done.stdout.splitlines()
+    assert [line.split()[:2] for line in lines[:2]] == [["FAIL", "a"], ["ok", "b"]]
+    assert [line.removeprefix("FAIL ") for line in lines[2:4]] == [*kernel]
+    assert lines[-1] == "1 of 2 problems passed."
+    problems = json.loads(run("verify", "--json").stdout)["problems"]
+    assert [problem["holds"] for problem in problems] == [False, True]
 
 
 def test_a_new_problem_passes_the_gate(tmp_path: Path) -> None:

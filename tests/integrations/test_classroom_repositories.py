@@ -72,6 +72,17 @@ def test_the_branch_as_it_stood_at_the_deadline(tmp_path: Path) -> None:
     assert (tmp_path / "all" / "ada.ipynb").read_text() == NEW
 
 
+@pytest.mark.parametrize("branch", ["", "work"])
+def test_nothing_is_in_a_repository_without_commits(tmp_path: Path, branch: str) -> None:
+    remote = Remote(tmp_path, "ada")
+    outcome = collected(remote, tmp_path / "out", BETWEEN, branch=branch)
+    assert (outcome.status, outcome.text) == (CollectStatus.NOTHING, "nothing has been pushed yet")
+    remote.push({"exam.ipynb": OLD}, JANUARY)
+    outcome = collected(remote, tmp_path / "other", branch="nosuch")
+    assert outcome.status is CollectStatus.FAILED
+    assert outcome.text.startswith("the branch does not exist")
+
+
 def test_the_very_second_of_the_deadline_counts(tmp_path: Path) -> None:
     remote = Remote(tmp_path, "ada")
     commit = remote.push({"exam.ipynb": OLD}, JANUARY)

@@ -15,9 +15,11 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from grader.errors import SetupError
+from grader.integrations.exporting import export_students
 from grader.integrations.github.actions import step_outputs
 from grader.integrations.github.results import (
     MOST,
+    GitHub,
     Runner,
     export_notes,
     reporter_files,
@@ -67,6 +69,13 @@ class Read:
                 self.printed.append(f"{mark} {test['name']}")
                 if test["test_code"]:
                     self.printed.append(f"Test code:\n{test['test_code']}\n")
+
+
+def test_if_everybody_is_left_out_the_error_says_what_helps() -> None:
+    with pytest.raises(SetupError) as caught:
+        export_students(GitHub(), [an_open_result()])
+    assert "--leave-out" in str(caught.value.fix)
+    assert "grade submissions first" not in str(caught.value.fix)
 
 
 def test_the_two_totals_of_the_reporter_are_the_points() -> None:

@@ -19,7 +19,7 @@ from grader.model.grade import Verdict
 from grader.model.result import Feedback, ShownProblem, Standing
 from grader.report import file_name
 from grader.text.escape import escape_markdown, neutralize, neutralize_line, to_one_line
-from grader.text.words import join_names, points
+from grader.text.words import count_points, join_names, points
 
 MOST = 10
 """Annotations per level that GitHub shows for one step."""
@@ -145,7 +145,7 @@ def annotations_of(
     problems = () if feedback.refusal else feedback.problems
     for part in (part for problem in problems for part in problem.parts):
         if level := _LEVELS.get(part.verdict):
-            worth = f"{points(part.points)} of {points(part.max_points)} points"
+            worth = f"{points(part.points)} of {count_points(part.max_points)}"
             text = f"{VERDICT_TEXTS[part.verdict]}, {worth}. {to_one_line(reason_text(part))}"
             line = places.answers.get(part.name) if places else None
             annotations.append(
@@ -207,7 +207,7 @@ def _total_text(feedback: Feedback) -> str:
         return "Exempt, so there is no total"
     if feedback.total is None:
         return f"No points yet, of {points(feedback.max_score)}"
-    total = f"{points(feedback.score)} of {points(feedback.max_score)} points"
+    total = f"{points(feedback.score)} of {count_points(feedback.max_score)}"
     return total if feedback.complete else f"{total} so far"
 
 

@@ -29,7 +29,7 @@ from grader.integrations.results import (
 from grader.model.exported import Exported, Result
 from grader.model.result import ShownPart, ShownProblem
 from grader.text.escape import escape_controls, neutralize_line, to_one_line
-from grader.text.words import points
+from grader.text.words import count_of, count_points, points
 
 SCHEMA = "classroom50/result/v1"
 RESULT, BODY = "result.json", "release-body.md"
@@ -189,7 +189,7 @@ def result_files(
     paragraphs = filter(None, ("" if scale == 1 else scaled, taken, feedback.refusal, *warnings))
     earned = feedback.score if taken else round(_total(tests, "points"), 6)
     worth = round(_total(tests, "max-points"), 6)
-    title = f"{feedback.title}: {points(earned)} of {points(worth)} points"
+    title = f"{feedback.title}: {points(earned)} of {count_points(worth)}"
     rows = part_rows(graded_problems(result, leave_out=leave_out))
     body = markdown_summary(title, paragraphs, PART_COLUMNS, rows)
     return Exported(files={RESULT: text, BODY: body.encode()}, notes=tuple(notes))
@@ -237,7 +237,7 @@ def outputs_of(tests: list[dict[str, Any]], score: int | None = None) -> dict[st
     most = _total(tests, "max-score")
     return {
         "status": "success" if count and full == count else "failure",
-        "summary": f"{score}/{most} (full points for {full} of {count} parts)",
+        "summary": f"{score}/{most} (full points for {full} of {count_of(count, 'part')})",
     }
 
 

@@ -25,7 +25,7 @@ from grader.integrations.results import (
 from grader.model.exported import Exported, Result
 from grader.model.result import ShownPart, ShownProblem
 from grader.text.escape import neutralize, neutralize_line
-from grader.text.words import join_names, points
+from grader.text.words import count_points, join_names, points
 
 MOST = 60
 """Maximum number of tests per problem. If points need more, they are rounded to this number."""
@@ -152,7 +152,7 @@ def _deduction_lines(result: Result) -> tuple[str, ...]:
     text = deduction_text(feedback)
     if not text:
         return ()
-    total = f"{points(feedback.score)} of {points(feedback.max_score)} points"
+    total = f"{points(feedback.score)} of {count_points(feedback.max_score)}"
     return (f"total after deductions: {total}", text)
 
 
@@ -220,8 +220,8 @@ def _test_entries(
     """Returns the entries of *tests*, passing ones first. The first failing one has the reason."""
     name = tests.part.name if tests.part else f"problem {problem.number}"
     earned = points(tests.part.points if tests.part else problem.points)
-    worth = points(tests.part.max_points if tests.part else float(split.step * tests.total))
-    title = f"{name}: {earned} of {worth} points"
+    worth = count_points(tests.part.max_points if tests.part else float(split.step * tests.total))
+    title = f"{name}: {earned} of {worth}"
     why = _failure_text(tests.part) if tests.part else ""
     return [
         {

@@ -39,7 +39,7 @@ from grader.notebook.self_description import read_owner
 from grader.release.file import load_release
 from grader.runtime.sandbox import choose_sandbox
 from grader.text.escape import to_one_line
-from grader.text.words import count_of, points
+from grader.text.words import count_of, count_points, points
 
 OURS_MB, OURS_WITH_TORCH_MB = 300, 550
 """Megabytes of the container's memory that are reserved for the grader, the parent process of
@@ -159,7 +159,7 @@ def _notes(best: GradedSubmission, students: Sequence[str]) -> Iterator[str]:
 def _total_sentence(best: GradedSubmission) -> str:
     """Returns the total, and why parts are open, if any are."""
     shown = best.result.feedback
-    total = f"{shown.student.id}: {points(shown.score)} of {points(shown.max_score)} points"
+    total = f"{shown.student.id}: {points(shown.score)} of {count_points(shown.max_score)}"
     parts = [part for problem in shown.problems for part in problem.parts if part.points is None]
     if not parts:
         return total

@@ -11,6 +11,7 @@ from grader.integrations.nbgrader.assignment import Assignment, SourceCell, Sour
 from grader.integrations.nbgrader.source import release_of
 from grader.model import CellRun, Evidence, Grade, Mark, Outcome, Submission, Verdict
 from grader.model.evidence import Raw
+from grader.text.words import count_points
 from grader.text.words import points as shown
 
 TESTS, MANUAL, TASK = "tests", "manual", "task"
@@ -163,7 +164,7 @@ def _judge_tests(mark: Mark, raw: Raw, evidence: Evidence) -> Mark:
     if points >= mark.max_points and not has_failed:
         verdict, text = Verdict.CORRECT, "The tests passed."
     elif points > 0:
-        text = f"The tests gave {shown(points)} of {shown(mark.max_points)} points."
+        text = f"The tests gave {shown(points)} of {count_points(mark.max_points)}."
         verdict = Verdict.PARTIAL
     else:
         run = next((cell for cell in evidence.cells if cell.index == raw.get("index")), None)

@@ -11,7 +11,7 @@ from grader.model import Student
 from grader.model.printed import AnswerForm, PrintedExam
 from grader.text.spreadsheet import csv_line, escape_cell
 from grader.text.templates import html_environment, render_template
-from grader.text.words import points
+from grader.text.words import count_points
 
 SHEET = "answers.csv"
 HEAD = ("student", "name", "version", "check")
@@ -40,10 +40,5 @@ def answer_sheet(exams: Iterable[PrintedExam], students: Iterable[Student]) -> b
     return "".join(f"{line}\r\n" for line in lines).encode("utf-8-sig")
 
 
-def _points(number: float) -> str:
-    shown = points(number)
-    return f"{shown} {'point' if shown == '1' else 'points'}"
-
-
-_FILTERS = {"figure_svg": figure_svg, "points": _points}
+_FILTERS = {"figure_svg": figure_svg, "points": count_points}
 _environment = lru_cache(maxsize=8)(partial(html_environment, filters=_FILTERS))

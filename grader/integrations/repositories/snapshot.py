@@ -110,7 +110,13 @@ def fetch_notebook(repository: Repository, how: CollectOptions) -> FetchedNotebo
         settings = origin_settings(where)
         del settings["remote.origin.url"]
         clone += [f"--config={name}={value}" for name, value in settings.items()]
-        git.run(*clone, "--", where, "repository")
+        try:
+            git.run(*clone, "--", where, "repository")
+        except GitError:
+            # A chosen branch does not exist in an empty repository either.
+            if how.branch and not git.line("ls-remote", "--heads", "--", where):
+                raise NothingThereError("nothing has been pushed yet") from None
+            raise
         inside = Git(git.folder / "repository", how.access, how.bounds)
         commit, newer = _commit_at_deadline(inside, repository)
         path, blob = _find_notebook(inside, commit, repository.student, how)

@@ -18,6 +18,7 @@ from grader.errors import SetupError
 from grader.web.desk import accounts as account_module
 from grader.web.desk.accounts import AccountFile, hash_password, is_password
 from grader.web.desk.sign_in import Accounts
+from grader.web.safety import is_own_address
 from tests.helpers.commands import fails, ok
 from tests.helpers.desk import Reader, a_class, a_desk, ask
 
@@ -150,6 +151,13 @@ def test_a_wrong_account_looks_like_a_wrong_password(place: Place) -> None:
         assert "<b>x" not in page
         answers.add((status, re.sub(r'value="[^"]*"', "", page)))
     assert len(answers) == 1, answers
+
+
+def test_the_page_that_was_asked_for_may_have_any_letters(place: Place) -> None:
+    _, headers, _ = ask(place.address, "GET", "/student/jos%C3%A9?all=1")
+    (wanted,) = urllib.parse.parse_qs(urllib.parse.urlsplit(headers["location"]).query)["next"]
+    assert wanted == "/student/jos%C3%A9?all=1"
+    assert is_own_address(wanted)
 
 
 def test_guessing_is_slowed_down_for_accounts_that_exist_or_not(place: Place) -> None:

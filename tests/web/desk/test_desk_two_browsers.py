@@ -170,6 +170,19 @@ def test_nothing_is_lost_if_grading_is_killed_while_two_browsers_grade(
 
 
 @pytest.mark.thorough
+def test_find_counts_students_alone(results: Path, tmp_path: Path) -> None:
+    found = "document.getElementById('found').textContent"
+    with a_desk(results, AccessLinks(PEOPLE)) as links, a_browser(tmp_path) as kim:
+        kim.open(links["kim"])
+        for path, counts in (("", ("5 of 5 students", "1 of 5 students")), ("?section=C", ("0",))):
+            kim.open(f"{links['kim'].partition('/enter')[0]}/students{path}")
+            for text, count in zip(("s", "s3"), counts, strict=False):
+                kim.see(f"document.getElementById('find').value = '{text}'")
+                kim.see("document.getElementById('find').dispatchEvent(new Event('input'))")
+                assert str(kim.see(found)).startswith(count)
+
+
+@pytest.mark.thorough
 def test_below_a_prefix_people_see_who_else_is_there(results: Path, tmp_path: Path) -> None:
     prefix = "/services/desk"
     with a_desk(results, AccessLinks(PEOPLE), prefix=prefix) as links, a_browser(tmp_path) as gil:
