@@ -58,7 +58,7 @@ def command(
     ran = tuple(line for r in results for line in r.kernel)
     checked = [r for r in results if not r.missing_packages]
     wording = check_style(banks, [r.problem for r in results if not r.errors]) if style else ()
-    holds = all(map(_passed, checked)) and not wording
+    holds = all(map(_has_passed, checked)) and not wording
     is_short = len(checked) < len(results) and (strict or bool(problems))
     status = 0 if holds and not is_short else 1
     if as_json:
@@ -72,7 +72,7 @@ def command(
     for finding in wording:
         click.echo(f"style {finding}")
     unrun = sum(bool(r.unrun) for r in results)
-    failed = sum(not _passed(r) for r in checked)
+    failed = sum(not _has_passed(r) for r in checked)
     click.echo(
         f"\n{len(checked) - failed} of {count_of(len(checked), 'problem')} passed."
         if failed or wording
@@ -84,7 +84,7 @@ def command(
     return status
 
 
-def _passed(result: Verified) -> bool:
+def _has_passed(result: Verified) -> bool:
     """Returns whether a problem passed, also in the kernel."""
     return result.holds and not result.kernel
 
@@ -100,7 +100,7 @@ def _result_data(
         "problems": [
             {
                 "id": r.problem,
-                "holds": None if r.missing_packages else _passed(r),
+                "holds": None if r.missing_packages else _has_passed(r),
                 "skipped": list(r.missing_packages),
                 "seeds": r.seeds,
                 "different": r.distinct,
@@ -121,7 +121,7 @@ def _result_lines(result: Verified) -> Iterator[str]:
     if result.missing_packages:
         yield f"skip {result.problem}  needs {' and '.join(result.missing_packages)}"
         return
-    mark = "ok  " if _passed(result) else "FAIL"
+    mark = "ok  " if _has_passed(result) else "FAIL"
     yield f"{mark} {result.problem}  {_describe_checks(result)}".rstrip()
     for line in (*result.unrun, *result.errors, *map(str, result.findings)):
         yield "     " + line.replace("\n", "\n     ")

@@ -282,7 +282,7 @@ def test_an_answer_that_was_handed_in_again_meanwhile_is_not_graded_unread(
     mine = form_of(kim.get("/student/s0")[1].split('id="q1_why"')[1], "/override")
     _put_answer(results, "s0", "q1_why", "something else")
     _, page = kim.post("/grade", {**fields, "points": "4"})
-    assert "Some answers were not saved" in page
+    assert "One answer was not saved" in page
     assert "s0" not in points_of(results)
     status, page = kim.post("/override", {**mine, "points": "1", "comment": "x"})
     assert status == 409

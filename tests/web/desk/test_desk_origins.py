@@ -85,7 +85,7 @@ def test_an_exam_on_paper(tmp_path: Path) -> None:
         "--out", tmp_path / "paper", "--bank", bank,
     )  # fmt: skip
     sheet = tmp_path / "paper" / "answers.csv"
-    head, *lines = sheet.read_text().splitlines()
+    head, *lines = sheet.read_text(encoding="utf-8-sig").splitlines()
     columns = head.split(",")
     filled = []
     for line in lines:
