@@ -94,10 +94,11 @@ class Answers:
             )
 
     def unreadable_students(self) -> frozenset[str]:
-        """Returns the students whose notebook can't be read, and about whom nobody has decided."""
-        g, o = schema.grades.c, schema.overrides.c
-        decided = select(o.student).where(o.student == g.student).exists()
-        query = select(g.student).where(g.current.is_(True), is_refused(), ~decided)
+        """Returns the students whose notebook can't be read, and with answers that nobody has
+        graded."""
+        marks = CURRENT_MARKS.outerjoin(schema.overrides, _OVERRIDDEN)
+        is_open = schema.overrides.c.points.is_(None)
+        query = select(schema.grades.c.student).select_from(marks).where(is_refused(), is_open)
         with self._engine.begin() as connection:
             return frozenset(connection.scalars(query))
 

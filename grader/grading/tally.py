@@ -72,7 +72,7 @@ def _graded_row(
     grade = drop_parts(with_overrides(grade, overrides), dropped)
     if waits:
         standing = Standing.WAITING
-    elif refusal is not None and names.isdisjoint(overrides):
+    elif refusal is not None and (names.isdisjoint(overrides) or not grade.complete):
         standing = Standing.REFUSED
     elif grade.marks and all(mark.points is None for mark in grade.marks):
         standing = Standing.OPEN

@@ -24,7 +24,7 @@ class Standing(StrEnum):
     OPEN = "open"
     """Graded, but no mark is settled."""
     REFUSED = "can't be read"
-    """All marks are open and there is no total until a person decides."""
+    """There is no total until a person has graded every answer."""
     MISSING = "no submission"
     EXEMPT = "exempt"
     """The course exempts the student, so there is no total."""
@@ -81,20 +81,27 @@ class Row(StudentResult):
     @property
     def total(self) -> float | None:
         """The points of the settled marks after deductions; None while no mark is settled, which is
-        not 0, and for exempt students."""
-        if self.standing is Standing.EXEMPT:
+        not 0, while a file that can't be read has open marks, and for exempt students."""
+        if self.standing is Standing.EXEMPT or self._is_unreadable:
             return None
         return self.score if self.unsettled < len(self.marks) else None
 
     @property
     def share(self) -> float | None:
         """The share of the settled points that the answers earned, before deductions, from 0 to 1;
-        None if there are none, and for exempt students."""
-        if self.standing is Standing.EXEMPT:
+        None if there are none, while a file that can't be read has open marks, and for exempt
+        students."""
+        if self.standing is Standing.EXEMPT or self._is_unreadable:
             return None
         settled = sum(mark.max_points for mark in self.marks if mark.points is not None)
         earned = self.score if self.raw_score is None else self.raw_score
         return earned / settled if settled else None
+
+    @property
+    def _is_unreadable(self) -> bool:
+        """Whether the graded file can't be read and has open marks: what a person has assigned so
+        far says nothing about the rest."""
+        return self.refusal is not None and self.unsettled > 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -241,8 +248,8 @@ class Feedback(StudentResult):
     @property
     def total(self) -> float | None:
         """The points of the settled parts after deductions; None while nothing is settled, which is
-        not zero, and for exempt students."""
-        if self.standing is Standing.EXEMPT:
+        not zero, while a file that can't be read has open parts, and for exempt students."""
+        if self.standing is Standing.EXEMPT or (self.refusal is not None and self.unsettled):
             return None
         parts = sum(len(problem.parts) for problem in self.problems)
         return self.score if self.unsettled < parts else None

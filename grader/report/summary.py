@@ -184,12 +184,11 @@ def _class_totals(students: Sequence[StudentLine]) -> ClassTotals:
     counted = [line for line in students if line.share is not None]
     shares = sorted(line.share for line in counted if line.share is not None)
     maxima = {line.max_score for line in counted}
-    # A file that can't be read has its own line in the report, and all its marks are open.
     unfinished = [
         line
         for line in students
         if not line.complete
-        and line.standing not in (Standing.REFUSED, Standing.EXEMPT)
+        and line.standing is not Standing.EXEMPT
         and (line.open_count or line.total is not None)
     ]
     return ClassTotals(

@@ -132,9 +132,22 @@ def test_a_file_that_could_not_be_read_is_open_even_where_an_old_gradebook_has_z
     row = rows_of([grade], submissions=[broken])["ada"]
     assert [mark.points for mark in row.marks] == [None, None]
     assert (row.total, row.share, row.unsettled) == (None, None, 2)
-    by_hand = rows_of([grade], submissions=[broken], overrides=[an_override()])["ada"]
-    assert (by_hand.total, by_hand.share, by_hand.unsettled) == (1.0, 0.5, 1)
-    assert (by_hand.standing, by_hand.complete) == (Standing.GRADED, False)
+
+
+def test_a_file_that_could_not_be_read_has_no_total_until_a_person_has_graded_all_of_it():
+    grade = a_grade("ada", *(a_mark(name, None) for name in ("q1_size", "q2_why")))
+    broken = an_attempt(grade.submission_sha256, refusal="the file is a PDF")
+    one = an_override(points=0.0)
+    row = rows_of([grade], submissions=[broken], overrides=[one])["ada"]
+    assert (row.total, row.share, row.unsettled) == (None, None, 1)
+    assert (row.standing, row.complete) == (Standing.REFUSED, False)
+    both = [one, an_override("q2_why", 2.0)]
+    row = rows_of([grade], submissions=[broken], overrides=both)["ada"]
+    assert (row.total, row.share, row.unsettled) == (2.0, 0.5, 0)
+    assert (row.standing, row.complete) == (Standing.GRADED, True)
+    newer = an_attempt("b" * 64)
+    row = rows_of([grade], submissions=[broken, newer], overrides=[one])["ada"]
+    assert (row.standing, row.total, row.share) == (Standing.WAITING, None, None)
 
 
 def test_a_grade_without_a_settled_mark_is_open_and_has_no_total():

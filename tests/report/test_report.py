@@ -450,8 +450,15 @@ class TestSummary:
         refused = a_row("bob", mark, standing=Standing.REFUSED, refusal="a PDF")
         summary = summary_of([a_row("ada", a_mark()), refused])
         assert (summary.totals.graded_count, summary.totals.mean) == (1, 1.0)
-        assert (summary.totals.open_totals, summary.totals.open_marks) == (0, 0)
         assert (summary.parts[0].students, summary.parts[0].settled_count) == (1, 1)
+
+    def test_the_marks_of_a_file_that_can_not_be_read_are_open(self):
+        mark = a_mark(points=None, verdict=Verdict.UNREADABLE)
+        refused = a_row("bob", mark, standing=Standing.REFUSED, refusal="a PDF")
+        summary = summary_of([a_row("ada", a_mark()), refused])
+        assert (summary.totals.open_totals, summary.totals.open_marks) == (1, 1)
+        page = class_page(summary, TEMPLATES)
+        assert "every total is final" not in page
 
     def test_papers_worth_different_amounts_are_compared_by_share(self):
         rows = [a_row("ada", a_mark()), a_row("bob", a_mark(), a_mark("q2_b", 0.0))]

@@ -100,7 +100,7 @@ class QueuePage:
     requests: int
     students: int
     refused: int
-    """How many students have a notebook that can't be read, and no decision about it."""
+    """How many students have a notebook that can't be read and that is not graded completely."""
 
     @property
     def next(self) -> PartId | None:

@@ -9,7 +9,7 @@ import pytest
 
 from grader.gradebook import Gradebook
 from tests.helpers.commands import ok
-from tests.helpers.desk import a_desk, signed_in
+from tests.helpers.desk import a_desk, form_of, signed_in
 
 
 @pytest.fixture
@@ -40,8 +40,15 @@ def test_a_notebook_that_cannot_be_read_is_no_answer_to_grade(broken: Path) -> N
         assert listed(page) == ["s2"]
         assert "this file is not a notebook" in page or "not JSON" in page
         assert "s2" not in listed(kim.get("/part/sample/why")[1])
-        # A person may still decide about such a student, who is then no longer in the list.
-        kim.send("/student/s2", "/override", points="0", comment="handed in a text file")
+        # A person may still grade such a student, who stays in the list until nothing is open.
+        parts = re.findall(r'name="part" value="(\w+)"', kim.get("/student/s2")[1])
+        assert len(parts) > 1
+        for part in parts:
+            assert "1 notebook can’t be read" in kim.get("/")[1]
+            page = kim.get("/student/s2")[1]
+            start = page.rindex('<form method="post"', 0, page.index(f'name="part" value="{part}"'))
+            fields = form_of(page[start:], "/override")
+            kim.post("/override", {**fields, "points": "0", "comment": "handed in a text file"})
         _, queue = kim.get("/")
         assert "can’t be read" not in queue
         assert re.search(r"<dt>Answers to grade</dt><dd>4</dd>", queue)
