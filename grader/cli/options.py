@@ -12,6 +12,7 @@ import click
 
 from grader.cli.parameters import argument, option
 from grader.errors import Location, SetupError, one_line
+from grader.text.words import points
 
 if TYPE_CHECKING:
     from grader.bank.folders import Bank
@@ -122,6 +123,11 @@ def table(
     ]
     lines.insert(1, "  ".join("-" * w for w in widths))
     return "\n".join(lines)
+
+
+def format_total(total: float | None, max_score: float) -> str:
+    """Returns a total with its maximum, such as "21.5/30"; "-" for None."""
+    return "-" if total is None else f"{points(total)}/{points(max_score)}"
 
 
 def release_or_pack(release: Path | None, pack: Path | None, key_file: Path | None) -> Path:

@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING
 
 import click
 
-from grader.cli.options import BANKS, BY, COURSE, JSON, open_bank, print_json, table
+from grader.cli.options import BANKS, BY, COURSE, JSON, format_total, open_bank, print_json, table
 from grader.cli.parameters import option, subcommand
 from grader.text.words import count_of, points
 
 if TYPE_CHECKING:
     from grader.bank.folders import Bank
-    from grader.gradebook import Difference
-    from grader.model import Grade
+    from grader.grading.rescoring import RowChange
+    from grader.model.result import Row
     from grader.verify import Verified
 
 
@@ -101,7 +101,7 @@ def command(
         return status
     rows = [
         (
-            d.after.student,
+            d.after.student.id,
             _total_text(d.before),
             _total_text(d.after),
             "; ".join(f"{m.name}: {m.why}" for m in d.marks),
@@ -185,12 +185,14 @@ def _print_verification(checked: Sequence[Verified], faults: Sequence[str]) -> N
 _MOST_FAULTS = 6
 
 
-def _change_data(change: Difference) -> dict[str, object]:
+def _change_data(change: RowChange) -> dict[str, object]:
     """Returns what `--json` prints of a changed grade."""
     return {
-        "student": change.after.student,
-        "before": change.before.score,
-        "after": change.after.score,
+        "student": change.after.student.id,
+        "before": change.before.total,
+        "after": change.after.total,
+        "max_before": change.before.max_score,
+        "max_after": change.after.max_score,
         "marks": [
             {
                 "name": m.name,
@@ -203,5 +205,6 @@ def _change_data(change: Difference) -> dict[str, object]:
     }
 
 
-def _total_text(grade: Grade) -> str:
-    return points(grade.score) + ("" if grade.complete else " +?")
+def _total_text(row: Row) -> str:
+    suffix = "" if row.complete or row.total is None else " +?"
+    return format_total(row.total, row.max_score) + suffix

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 
 import click
 
-from grader.cli.options import BANKS, BY, COURSE, JSON, open_bank, print_json, table
+from grader.cli.options import BANKS, BY, COURSE, JSON, format_total, open_bank, print_json, table
 from grader.cli.parameters import FOLDER, option, subcommand
-from grader.text.words import count_of, join_names, points
+from grader.text.words import count_of, join_names
 
 if TYPE_CHECKING:
     from grader.bank.folders import Bank
@@ -175,8 +175,8 @@ def _print_result(result: WhatIf, *, is_applied: bool) -> None:
         rows = [
             (
                 change.student,
-                _format_total(change.before, change.max_before),
-                _format_total(change.after, change.max_after),
+                format_total(change.before, change.max_before),
+                format_total(change.after, change.max_after),
                 f"{100 * change.difference:+.1f}%",
                 join_names(change.parts, most=3),
             )
@@ -190,10 +190,6 @@ def _print_result(result: WhatIf, *, is_applied: bool) -> None:
     down = sum(change.difference < 0 for change in result.changes)
     verb = "changed" if is_applied else "would change"
     click.echo(f"\n{count_of(len(result.changes), 'total')} {verb}: {up} up, {down} down.")
-
-
-def _format_total(total: float | None, max_points: float) -> str:
-    return "-" if total is None else f"{points(total)}/{points(max_points)}"
 
 
 def _distribution_table(before: Distribution, after: Distribution) -> str:

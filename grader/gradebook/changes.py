@@ -1,10 +1,11 @@
-"""Differences between two grades of a student: how the total and the marks change, and why."""
+"""Differences between two grades of a student: how the marks change, and why."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
-from grader.model import Grade, Mark, Verdict
+from grader.model import Mark, Verdict
 from grader.text.words import points
 
 
@@ -26,31 +27,15 @@ class MarkChange:
         return _change_reason(self.before, self.after)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Difference:
-    """A student's grade before and after."""
-
-    before: Grade
-    after: Grade
-    marks: tuple[MarkChange, ...]
-
-    @property
-    def points(self) -> float:
-        """The change of the total, over settled marks."""
-        return round(self.after.score - self.before.score, 6)
-
-
-def difference(before: Grade, after: Grade) -> Difference | None:
-    """Returns the changes in points, verdicts, or feedback that a student would see, or None if
-    there are none."""
-    old = {mark.name: mark for mark in before.marks}
-    new = {mark.name: mark for mark in after.marks}
-    changed = tuple(
+def list_mark_changes(before: Sequence[Mark], after: Sequence[Mark]) -> tuple[MarkChange, ...]:
+    """Returns the changes in points, verdicts, or feedback that a student would see."""
+    old = {mark.name: mark for mark in before}
+    new = {mark.name: mark for mark in after}
+    return tuple(
         MarkChange(name=name, before=old.get(name), after=new.get(name))
         for name in dict.fromkeys([*old, *new])
         if old.get(name) != new.get(name)
     )
-    return Difference(before=before, after=after, marks=changed) if changed else None
 
 
 def _change_reason(before: Mark, after: Mark) -> str:

@@ -2,27 +2,45 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from grader.bank.folders import Bank
 from grader.files import exclusive_lock
-from grader.gradebook import Difference, Gradebook, difference
+from grader.gradebook import Gradebook, MarkChange, list_mark_changes
 from grader.gradebook.audit_log import ENGINE
+from grader.grading.adjustments import adjustments_of
 from grader.grading.course_policy import policy_of
-from grader.grading.graded_attempts import store_counting_grades
+from grader.grading.graded_attempts import GradePreview, store_counting_grades
 from grader.grading.kept_marks import rescore_grades
-from grader.grading.sources import require_release
+from grader.grading.sources import require_release, rows_of, source_of
 from grader.model import Release
+from grader.model.result import Row
 from grader.release.papers import current_specs, keep_correction, papers_of
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RowChange:
+    """A student whose marks change: the row before and after, with manual points, deductions, and
+    the curve."""
+
+    before: Row
+    after: Row
+    marks: tuple[MarkChange, ...]
+
+    @property
+    def points(self) -> float:
+        """The change of the total; a missing total counts as 0."""
+        return round((self.after.total or 0.0) - (self.before.total or 0.0), 6)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rescoring:
     """The changes that rescoring the stored evidence would make or has made."""
 
-    changes: tuple[Difference, ...]
+    changes: tuple[RowChange, ...]
     is_applied: bool
     scored_count: int
     skipped_students: tuple[str, ...]
@@ -56,6 +74,7 @@ def rescore(
             papers = replace(papers, correction=edited)
         elif released:
             papers = replace(papers, correction=None)
+        rows_before = {row.student.id: row for row in rows_of(book, source_of(book))}
         before = list(book.grades())
         policy = policy_of(book, papers.counts.exam.id)
         old = {g.student: g for g in before}
@@ -66,7 +85,10 @@ def rescore(
         scored = rescore_grades(book, papers, attempts)
         counting = {(g.student, g.submission_sha256) for g in before}
         after = {g.student: g for g in scored if (g.student, g.submission_sha256) in counting}
-        changes = tuple(filter(None, (difference(old[who], g) for who, g in after.items())))
+        new_grades = {(grade.student, grade.submission_sha256 or ""): grade for grade in scored}
+        preview = GradePreview(grades=new_grades, adjustments=adjustments_of(book))
+        rows_after = rows_of(book, source_of(book), preview=preview, only=after.keys())
+        changes = tuple(_list_row_changes(rows_before, rows_after))
         if not dry_run:
             keep_correction(book, papers.correction, by=by, why=why)
             graded_before = {(g.student, g.submission_sha256): g for g in attempts}
@@ -84,3 +106,12 @@ def rescore(
         scored_count=len(after),
         skipped_students=tuple(g.student for g in before if g.student not in after),
     )
+
+
+def _list_row_changes(before: Mapping[str, Row], after: Iterable[Row]) -> Iterator[RowChange]:
+    """Yields the changes that students would see, in the order of *after*."""
+    for row in after:
+        old = before[row.student.id]
+        marks = list_mark_changes(old.marks, row.marks)
+        if marks:
+            yield RowChange(before=old, after=row, marks=marks)

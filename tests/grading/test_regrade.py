@@ -142,6 +142,31 @@ def test_points_by_hand_settle_a_total_and_survive_a_regrade(exam: Path) -> None
 
 
 @pytest.mark.thorough
+def test_a_preview_shows_the_totals_of_the_table_of_grades(exam: Path) -> None:
+    """With manual points, and with the maximum if it changes."""
+    ok(
+        "mark", exam / "results", "--student", "ada", "--answer", "q1_why", "--points", 3,
+        "--why", "names the format", "--bank", exam / "bank",
+    )  # fmt: skip
+    a_bank(exam / "bank", ESSAY.replace("points: 2", "points: 5"))
+    preview = (
+        "score",
+        exam / "results",
+        "--specs",
+        "current",
+        "--dry-run",
+        "--bank",
+        exam / "bank",
+    )
+    changes = {one["student"]: one for one in json.loads(ok(*preview, "--json").stdout)["changes"]}
+    totals = ("before", "after", "max_before", "max_after")
+    assert [changes["ada"][name] for name in totals] == [6, 9, 7, 10]
+    lines = [line.split() for line in ok(*preview).stdout.splitlines()]
+    assert ["ada", "6/7", "9/10"] in [line[:3] for line in lines]
+    assert ["bo", "3/7", "+?", "6/10", "+?"] in [line[:5] for line in lines]
+
+
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
