@@ -9,6 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
+from grader.model import Verdict
 from grader.model.desk import Decision, IndependentMark, PartAnswer
 
 _SPACE = re.compile(r"\s+")
@@ -31,6 +32,13 @@ class AnswerGroup:
     decisions: tuple[Decision | None, ...]
     marks: tuple[tuple[IndependentMark, ...], ...] = ()
     """The independent marks of each answer that the reader may see, in the same order."""
+
+    @property
+    def why_unreadable(self) -> str:
+        """Why the answer can't be read, which quotes what was written; empty if it was read, or
+        if there is none."""
+        first = self.answers[0]
+        return first.feedback if first.verdict == Verdict.UNREADABLE else ""
 
     @property
     def is_settled(self) -> bool:
@@ -86,11 +94,13 @@ def group_answers(
         decision = decisions.get((answer.student, answer.name))
         state = (decision.choice, decision.points) if decision else None
         mark = (answer.points, answer.max_points, answer.verdict, answer.mistake)
+        # Only the feedback tells apart answers that can't be read: it quotes them.
+        quoted = answer.feedback if answer.verdict == Verdict.UNREADABLE else ""
         text = normalize(answer.answer)
         digest = _digest(text) if marks else ""
         mine = marks.get((answer.student, answer.name, digest), ())
         mark_contents = tuple((one.by, one.choice, one.points) for one in mine)
-        key = text, mark, state, mark_contents
+        key = text, quoted, mark, state, mark_contents
         by_key.setdefault(key, []).append((answer, decision, mine))
     groups = [make_group(_digest(key[0]), entries) for key, entries in by_key.items()]
     return tuple(sort_by_similarity(groups, [key[0] for key in by_key]))

@@ -388,3 +388,26 @@ def test_an_observer_sees_no_forms(results: Path) -> None:
         for path in ("/", WHY, "/student/s0"):
             actions = re.findall(r'method="post" action="([^"]*)"', oda.get(path)[1])
             assert actions == ["/sign-out"], path
+
+
+@pytest.mark.thorough
+def test_an_answer_that_cannot_be_read_is_shown_as_written(results: Path) -> None:
+    home = results.parent
+    for student, text in (("s3", "the <i>GIL</i>"), ("s4", "processes")):
+        path = home / "in" / f"{student}.ipynb"
+        data = json.loads(path.read_text())
+        data["cells"][-1]["source"] = f"q1_why = {text!r}"
+        path.write_text(json.dumps(data))
+    ok(
+        "grade", home / "in", "--release", home / "release", "--out", results,
+        "--bank", home / "bank",
+    )  # fmt: skip
+    with a_desk(results) as links:
+        kim = signed_in(links["kim"])
+        pages = [kim.get(f"{WHY}?group={at}")[1] for at in range(3)]
+        shown = [re.sub(r"\s+", " ", page[page.index('id="answer"') :]) for page in pages]
+        sections = [page[: page.index("</section>")] for page in shown]
+        assert sum("the &lt;i&gt;GIL&lt;/i&gt;" in section for section in sections) == 1
+        assert sum("processes" in section for section in sections) == 1
+        assert not any("No answer." in section for section in sections)
+        assert "no answer" not in pages[0]
