@@ -122,7 +122,8 @@ def compare_variants(out: Path) -> Fairness:
     with Gradebook.open(out) as book:
         papers = read_papers(book)
         for graded in iter_graded(book, papers):
-            collected.add(graded)
+            if graded.row.share is not None:
+                collected.add(graded)
     return compare(collected)
 
 

@@ -92,8 +92,11 @@ def mine_gradebook(
     """
     numbers: dict[tuple[PartId, str], WrongNumbers] = {}
     papers = read_papers(book)
+    # A refused file may be another student's, whose answers are for other numbers.
+    refused = {(s.student, s.sha256) for s in book.submissions() if s.refusal is not None}
     for grade in book.grades():
-        if grade.submission_sha256 is not None:
+        file = grade.student, grade.submission_sha256
+        if grade.submission_sha256 is not None and file not in refused:
             evidence = book.find_evidence(grade.submission_sha256)
             if evidence is not None:
                 _add_wrong_numbers(numbers, grade, papers, evidence)

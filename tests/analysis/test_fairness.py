@@ -25,7 +25,7 @@ from grader.analysis.fairness import (
 from grader.bank.folders import Bank
 from grader.model import Key, Part
 from tests.helpers.commands import ok
-from tests.helpers.simulated_class import a_bank_of_transfers, a_class
+from tests.helpers.simulated_class import a_bank_of_transfers, a_class, refuse_file
 
 LINKS = ("bus", "cable", "disk", "radio", "wire")
 
@@ -145,6 +145,14 @@ def test_only_what_a_part_names_matters_to_it(tmp_path: Path) -> None:
     assert names_that_matter(problem, way) == ("rate",)  # an option says so
     other = replace(problem, prompt="Sent over a {{ link }}.")
     assert names_that_matter(other, Part(id="why", kind="explanation", ask="Why?")) == ("link",)
+
+
+def test_a_student_without_marks_is_not_counted(tmp_path: Path) -> None:
+    bank = a_bank_of_transfers(tmp_path / "bank", 1)
+    results = a_class("quiz", 4, 1, banks=(str(bank),)).write(tmp_path / "class")
+    assert compare_variants(results).students == 4
+    refuse_file(results, "s002")
+    assert compare_variants(results).students == 3
 
 
 def harder_disk(name: str, key: Key) -> float:

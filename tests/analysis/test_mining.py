@@ -13,12 +13,15 @@ import pytest
 from grader.analysis.double_edits import iter_double_edits
 from grader.analysis.graded_class import WrongNumbers
 from grader.analysis.mining import mine
+from grader.analysis.wrong_answers import mine_results
 from grader.bank.folders import Bank
 from grader.draw import draw
 from grader.kinds.numeric import NumericKey, evaluate_answer, judge
 from grader.model import Verdict
 from tests.helpers.banks import a_bank
 from tests.helpers.commands import ok
+from tests.helpers.simulated_class import a_bank_of_transfers, refuse_file
+from tests.helpers.simulated_class import a_class as a_simulated_class
 
 IDEAS = (
     ("ring-all-reduce", "sent", "2 * gpus / (gpus - 1) * gradient_bytes"),
@@ -155,3 +158,16 @@ def test_a_graded_class_is_mined(tmp_path: Path) -> None:
     assert (
         f"value: {json.dumps(idea['value'])}" in ok("mine", tmp_path / "results", "--yaml").stdout
     )
+
+
+def test_a_file_that_was_refused_has_no_wrong_answers(tmp_path: Path) -> None:
+    bank = a_bank_of_transfers(tmp_path / "bank", 1)
+    some = a_simulated_class("quiz", 3, 1, banks=(str(bank),))
+    for student in some.students.values():
+        student.answers["q1_time"] = 123456.0
+    results = some.write(tmp_path / "class")
+    [part] = mine_results(results, fewest=2)
+    assert (part.student_count, part.wrong) == (3, 3)
+    refuse_file(results, "s001")
+    [part] = mine_results(results, fewest=2)
+    assert (part.student_count, part.wrong) == (2, 2)

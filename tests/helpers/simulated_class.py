@@ -84,6 +84,15 @@ class SimulatedClass:
         return results
 
 
+def refuse_file(results: Path, id_: str) -> None:
+    """Marks the file of a student as one that can't be graded, such as another student's."""
+    refused = Submission(
+        student=id_, path=f"{id_}.ipynb", sha256=_file_of(id_), refusal="not your notebook"
+    )
+    with Gradebook.open(results) as book:
+        book.add_submissions([refused])
+
+
 def _file_of(id_: str) -> str:
     return id_.encode().hex().rjust(64, "0")
 
