@@ -157,7 +157,7 @@ def _statistics_text(part_statistics: Mapping[str, PartStatistics], *, key: bool
     lines = []
     for name, part in part_statistics.items():
         text = f"{part.mean:.0%} of the points, {part.solved:.0%} solved it"
-        text += f", {part.blank:.0%} left it blank"
+        text += f", {part.blank:.0%} gave no answer"
         if part.discrimination is not None:
             text += f"; discrimination {part.discrimination:.2f}"
         if key and part.mistakes:

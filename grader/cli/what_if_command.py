@@ -188,8 +188,10 @@ def _print_result(result: WhatIf, *, is_applied: bool) -> None:
             click.echo(f"… and {len(result.changes) - _MOST} more: see --json")
     up = sum(change.difference > 0 for change in result.changes)
     down = sum(change.difference < 0 for change in result.changes)
+    same = len(result.changes) - up - down
     verb = "changed" if is_applied else "would change"
-    click.echo(f"\n{count_of(len(result.changes), 'total')} {verb}: {up} up, {down} down.")
+    rest = f", {same} with the same share of the points" if same else ""
+    click.echo(f"\n{count_of(len(result.changes), 'total')} {verb}: {up} up, {down} down{rest}.")
 
 
 def _distribution_table(before: Distribution, after: Distribution) -> str:

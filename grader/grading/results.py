@@ -36,7 +36,7 @@ from grader.report import (
     write_feedback,
     write_grade_json,
 )
-from grader.text.words import count_of
+from grader.text.words import count_of, percent
 
 _WAIT_SECONDS = 600.0
 """Seconds to wait for another command that writes the same files, which is slow for a large
@@ -170,7 +170,7 @@ def _describe_written(out: Path, short: ClassFigures, published: bool) -> Writte
     head = ", ".join([count_of(len(short.totals), "student"), *standings]) + "."
     if short.mean is not None and short.median is not None:
         of = f"the settled points of {count_of(short.counted, 'student')}"
-        head += f" Mean {short.mean:.0%}, median {short.median:.0%} of {of}."
+        head += f" Mean {percent(short.mean)}, median {percent(short.median)} of {of}."
     if short.open_totals:
         still = count_of(short.open_totals, "total is", "totals are")
         head += f" {still} open: see `grader mark {out}`."

@@ -57,7 +57,7 @@ class Changes:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Distribution:
-    """The totals of a class as shares of the maximum, after deductions and the curve."""
+    """The totals of a class as shares of the settled points, after deductions and the curve."""
 
     students: int
     mean: float | None
@@ -75,17 +75,22 @@ class StudentChange:
     after: float | None
     max_before: float
     max_after: float
+    share_before: float | None
+    """The total as a share of the settled points; None without any."""
+    share_after: float | None
     parts: tuple[str, ...]
     """The names of the marks whose points would change."""
 
     @property
     def difference(self) -> float:
-        """The change of the share of the maximum points."""
-        return _share(self.after, self.max_after) - _share(self.before, self.max_before)
+        """The change of the share of the settled points, rounded to a tenth of a percent."""
+        return round((self.share_after or 0.0) - (self.share_before or 0.0), 3)
 
 
-def _share(total: float | None, most: float) -> float:
-    return (total or 0.0) / most if most else 0.0
+def _share(row: Row) -> float | None:
+    """Returns the total of *row* as a share of the settled points, at most 1; None without any."""
+    settled = sum(mark.max_points for mark in row.marks if mark.points is not None)
+    return None if row.total is None or not settled else min(row.total / settled, 1.0)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -194,15 +199,15 @@ def _student_change(before: Row, after: Row) -> StudentChange | None:
         after=after.total,
         max_before=before.max_score,
         max_after=after.max_score,
+        share_before=_share(before),
+        share_after=_share(after),
         parts=tuple(parts),
     )
 
 
 def _distribution(rows: Iterable[Row]) -> Distribution:
-    """Returns the distribution of the settled totals of *rows*, as shares of the maximum."""
-    shares = sorted(
-        row.total / row.max_score for row in rows if row.total is not None and row.max_score
-    )
+    """Returns the distribution of the totals of *rows*."""
+    shares = sorted(share for row in rows if (share := _share(row)) is not None)
     return Distribution(
         students=len(shares),
         mean=statistics.fmean(shares) if shares else None,

@@ -13,7 +13,7 @@ from grader.model.result import Feedback, Standing
 from grader.report.names import file_name
 from grader.report.summary import ClassSummary
 from grader.text.templates import html_environment, render_template
-from grader.text.words import count_of, part_letter
+from grader.text.words import count_of, part_letter, percent
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -76,7 +76,7 @@ def _open_parts_text(feedback: Feedback) -> str:
 
 def format_percent(share: float | None) -> str:
     """Returns a share as a whole percentage; "n/a" for None."""
-    return "n/a" if share is None else f"{100 * share:.0f}%"
+    return "n/a" if share is None else percent(share)
 
 
 def format_coefficient(number: float | None) -> str:

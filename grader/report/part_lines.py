@@ -19,7 +19,7 @@ from grader.report.statistics.intervals import (
     mean_interval,
 )
 from grader.report.statistics.items import Thirds, correlation, thirds
-from grader.text.words import count_of
+from grader.text.words import count_of, percent
 
 _MISTAKES = 12
 _FEW = 5
@@ -76,6 +76,7 @@ class PartLine:
     rest: float | None
     """The mean share of those who answered correctly on the rest of the paper."""
     blank: float
+    """The share of students without an answer: it is blank, or the code for it failed."""
     mistakes: tuple[MistakeLine, ...]
 
     @property
@@ -131,7 +132,10 @@ def _questions_to_ask(part: PartLine) -> Iterator[str]:
             "key right, and can the question be misread?"
         )
     if part.blank >= _MANY_BLANK:
-        yield f"{part.blank:.0%} of the students left it blank. Was there enough time?"
+        yield (
+            f"{percent(part.blank)} of the students gave no answer: it is blank, or the code for "
+            "it failed. Was there enough time?"
+        )
     for mistake in part.mistakes:
         if mistake.is_better:
             yield (

@@ -32,7 +32,8 @@ class ClassTotals:
     open_totals: int
     open_marks: int
     max_score: float | None
-    """Maximum points of every paper; None if papers differ."""
+    """Maximum points of every paper; None if papers differ, or if marks are open, because shares
+    are then of different points."""
     mean: float | None
     quartiles: tuple[float, float, float] | None
     lowest: float | None
@@ -183,7 +184,7 @@ def _class_totals(students: Sequence[StudentLine]) -> ClassTotals:
     """Returns the distribution of the totals; students without one are only counted."""
     counted = [line for line in students if line.share is not None]
     shares = sorted(line.share for line in counted if line.share is not None)
-    maxima = {line.max_score for line in counted}
+    maxima = {None if line.open_count else line.max_score for line in counted}
     unfinished = [
         line
         for line in students

@@ -44,6 +44,18 @@ def points(number: float | None) -> str:
     return "0" if digits == "-0" else digits
 
 
+def percent(share: float) -> str:
+    """Returns a share as a whole percentage, which is 0% or 100% only if the share is exactly that.
+
+    >>> percent(0.25), percent(165.5 / 166), percent(0.001), percent(1.0)
+    ('25%', '99%', '1%', '100%')
+    """
+    # Equal shares may differ in the last digits due to the order of summation.
+    if 1e-9 < share < 1 - 1e-9:
+        share = min(max(share, 0.01), 0.99)
+    return f"{share:.0%}"
+
+
 def count_points(number: float) -> str:
     """Returns *number* as `points` formats it, with its noun.
 

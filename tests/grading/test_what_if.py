@@ -13,7 +13,7 @@ import pytest
 
 from grader.gradebook import Gradebook
 from grader.grading.adjustments import GradeCurve
-from tests.helpers.banks import SPEC, a_bank, a_roster
+from tests.helpers.banks import ESSAY, SPEC, a_bank, a_roster
 from tests.helpers.commands import fails, ok
 
 OWN = {
@@ -256,3 +256,25 @@ def test_errors_say_what_is_wrong(
 def test_nothing_to_withdraw_is_no_error(home: Path) -> None:
     said = ok("what-if", home / "results", "--withdraw", "--why", "a mistake").stdout
     assert said == "Nothing to withdraw.\n"
+
+
+@pytest.mark.thorough
+def test_an_open_mark_is_neither_a_zero_nor_part_of_the_maximum(tmp_path: Path) -> None:
+    a_bank(tmp_path / "bank", ESSAY)
+    roster = a_roster(tmp_path, "id\nada\nbo\n")
+    bank = ("--bank", tmp_path / "bank")
+    ok("render", "quiz", "--roster", roster, "--out", tmp_path / "release", *bank)
+    for student in ("ada", "bo"):
+        path = tmp_path / "in" / f"{student}.ipynb"
+        ok("solve", tmp_path / "release", "--student", student, "--out", path, *bank)
+    results = tmp_path / "results"
+    graded = ok(
+        "grade", tmp_path / "in", "--release", tmp_path / "release", "--out", results, *bank
+    )
+    assert "Mean 100%, median 100%" in graded.output
+    found = what_if(tmp_path, "--drop", "sample/why")
+    assert (found["before"]["mean"], found["after"]["mean"]) == (1, 1)
+    assert {one["difference"] for one in found["changes"]} == {0}
+    text = ok("what-if", results, "--drop", "sample/why", *bank).output
+    assert "2 totals would change: 0 up, 0 down, 2 with the same share of the points." in text
+    assert "-0.0%" not in text

@@ -15,6 +15,7 @@ from grader.model import Verdict
 from grader.model.course import HandedIn, TimeSource
 from grader.model.result import Row
 from grader.report import class_page, summarize
+from grader.report.pages import format_percent
 from grader.report.summary import ClassSummary
 from tests.helpers.report import TEMPLATES, a_mark, a_missing_row, a_row
 
@@ -203,3 +204,21 @@ def test_minutes_need_a_start_and_an_end() -> None:
 
     times = [seen("a", 0, None), seen("a", None, 45), seen("b", None, 50), seen("c", 5, 65)]
     assert minutes_with_paper(times) == [45.0, 60.0]
+
+
+def test_code_that_failed_is_not_called_blank() -> None:
+    rows = [
+        a_row(f"s{n}", a_mark(points=0.0, verdict=Verdict.ABSENT, answer=None), a_mark("q2_b"))
+        for n in range(12)
+    ]
+    summary = summary_of(rows)
+    page = class_page(summary, TEMPLATES)
+    assert "<b>100%</b> gave no answer" in page
+    assert "left it blank" not in page
+    assert any("the code for it failed" in one for one in summary.parts[0].questions)
+
+
+def test_nearly_all_points_are_not_all_of_them() -> None:
+    assert format_percent(165.5 / 166) == "99%"
+    assert format_percent(0.5 / 166) == "1%"
+    assert [format_percent(share) for share in (0.0, 1.0, 1 - 1e-12)] == ["0%", "100%", "100%"]

@@ -466,6 +466,17 @@ class TestSummary:
         assert totals.max_score is None
         assert totals.mean == pytest.approx(0.75)
 
+    def test_the_tiles_show_no_points_that_nobody_has(self):
+        """If marks are open, shares are of different points, so that only they are shown."""
+        waiting = a_mark("q2_b", None, verdict=Verdict.UNSETTLED)
+        rows = [
+            a_row("ada", a_mark(points=1.0), waiting),
+            a_row("bob", a_mark(points=1.0), a_mark("q2_b", 2.0)),
+        ]
+        tiles = class_page(summary_of(rows), TEMPLATES).partition('class="tiles"')[2]
+        assert "<dt>Mean</dt><dd>62%</dd><dd>of the settled points</dd>" in tiles
+        assert "<dt>Range</dt><dd>50% – 75%</dd>" in tiles
+
     def test_slow_and_failed_notebooks_are_found_with_their_owners(self):
         rows = [a_row(name, a_mark()) for name in ("ada", "bob", "cy")]
         shas = [row.grade.submission_sha256 for row in rows]

@@ -14,6 +14,7 @@ from grader.model import Verdict
 from grader.model.result import Standing
 from grader.report.pages import VERDICTS
 from grader.text.templates import html_environment, render_template
+from grader.text.words import percent
 from grader.web.desk.presence import EVERY
 from grader.web.desk.sessions import Capability, DeskSession
 
@@ -41,6 +42,7 @@ class DeskRenderer:
         """Compiles the templates in *folders*; pages show times in *zone*."""
         filters = {
             "moment": lambda text: _time_html(text, zone),
+            "percent": percent,
             "segment": lambda text: quote(str(text), safe=""),
         }
         self._environment = html_environment(folders, filters)
