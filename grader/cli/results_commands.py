@@ -132,7 +132,8 @@ def _print_waiting(results: Path, as_json: bool) -> None:
     rows = []
     for (student, text), alike in groups.items():
         names = join_names((line["answer"] for line in alike), most=1)
-        rows.append((student, names, alike[0]["points"], _truncate(text)))
+        most = sum(float(line["points"]) for line in alike)
+        rows.append((student, names, worth(most), _truncate(text)))
     click.echo(table(("student", "answer", "of", "text"), rows, right=(2,)))
 
 

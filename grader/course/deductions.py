@@ -100,8 +100,10 @@ class _Lateness:
 
     def describe(self, deadline: str) -> str:
         """Returns when it was handed in, and how long after *deadline*, which is its due time."""
-        received, due = local_text(self.received, self.zone), local_text(self.due, self.zone)
-        return f"Handed in {received}, {duration_text(self.span)} after the {deadline} ({due})"
+        received, span = local_text(self.received, self.zone), duration_text(self.span)
+        # With seconds in one of the two, readers who subtract must find them in the other as well.
+        due = local_text(self.due, self.zone, exact=span.endswith(" s"))
+        return f"Handed in {received}, {span} after the {deadline} ({due})"
 
     def deduction(self, why: str, *, points: float = 0.0, slip_days: int = 0) -> Deduction:
         seconds = self.span.total_seconds()

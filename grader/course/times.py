@@ -82,16 +82,19 @@ def parse_duration(text: str) -> timedelta:
     return timedelta(seconds=float(match[1]) * _SECONDS[match[2].removesuffix("s") or "s"])
 
 
-def local_text(instant: datetime, zone: ZoneInfo) -> str:
+def local_text(instant: datetime, zone: ZoneInfo, *, exact: bool = False) -> str:
     """Returns *instant* as people in *zone* write it.
 
-    The last second of a minute is written without seconds, since most deadlines end then.
+    The last second of a minute is written without seconds, since most deadlines end then, unless
+    *exact* is true.
 
     >>> local_text(datetime(2026, 10, 6, 3, 59, 59, tzinfo=UTC), ZoneInfo("America/New_York"))
     'Oct 5, 2026, 23:59 EDT'
     """
     local = instant.astimezone(zone)
-    clock = f"{local:%H:%M}" if local.second in (0, 59) else f"{local:%H:%M:%S}"
+    clock = (
+        f"{local:%H:%M}" if local.second in ((0,) if exact else (0, 59)) else f"{local:%H:%M:%S}"
+    )
     return f"{local:%b} {local.day}, {local.year}, {clock} {local:%Z}"
 
 

@@ -92,7 +92,7 @@ def _apply_curve(curve: GradeCurve, row: Row) -> Row:
         return row
     raw_score = row.score if row.raw_score is None else row.raw_score
     deduction = row.deduction or Deduction(points=0.0, why="")
-    why = f"Curve: {curve}. {curve.why}"
+    why = f"Curve: {curve}. Reason: {curve.why}"
     return replace(
         row,
         score=total,

@@ -193,9 +193,9 @@ def withdraw_points(out: Path, student: str, answer: str, *, by: str, why: str) 
     """Withdraws manual points, so that the engine's points count again."""
     with Gradebook.open(out) as book:
         if not book.withdraw_override(student, answer, by=by, why=why):
-            raise SetupError(
-                f"'{student}' has no manual points for '{answer}'", fix="check both names"
-            )
+            names = ", ".join(override.name for override in book.overrides([student]))
+            fix = f"withdraw one of these: {names}" if names else "check the student's id"
+            raise SetupError(f"'{student}' has no manual points for '{answer}'", fix=fix)
 
 
 def make_override(student: str, answer: str, points: float, *, by: str, why: str) -> Override:
@@ -251,8 +251,11 @@ def _require_grade(book: Gradebook, student: str) -> Grade:
     """Returns the current grade of *student*. Raises SetupError if there is none."""
     grade = book.grade(student)
     if grade is None:
-        fix = suggest(student, book.students(), "run `grader grade` first")
-        raise SetupError(f"'{student}' has no grade yet", fix=fix)
+        students = book.students()
+        if student not in students:
+            fix = suggest(student, students, "check the id, and whether the roster has the student")
+            raise SetupError(f"there is no student '{student}' in these results", fix=fix)
+        raise SetupError(f"'{student}' has no grade yet", fix="run `grader grade` first")
     return grade
 
 

@@ -115,7 +115,10 @@ class _Intake:
         token = _token(self.secret, file.student).encode() if self.secret else b""
         if row is None or not token or not hmac.compare_digest(token, _bytes(file.token)):
             what = f"this file does not come from the feedback page of '{file.student}'"
-            fix = "ask the student to use the form on their own feedback page"
+            fix = (
+                "if the page is from other results, name their folder; otherwise, ask the student "
+                "to use the form on their own page"
+            )
             yield source.error(("student",), what, fix)
             return
         names = {mark.name for mark in row.marks}

@@ -155,7 +155,7 @@ def _advice(question: Question, mark: Mark, key: Key, undefined: bool) -> str:
     problem = question.variant.problem
     advice = []
     if mark.verdict is Verdict.INCORRECT and problem.assumptions:
-        advice.append("Review the conventions below the question one by one.")
+        advice.append("Review the conventions of the question in your notebook one by one.")
     if problem.topics:
         topics = ", ".join(topic.replace("-", " ") for topic in problem.topics)
         advice.append(f"Review: {topics}.")
@@ -176,7 +176,7 @@ def run_summary(evidence: Evidence) -> RunSummary:
 
 
 _OUTCOMES: Mapping[Outcome, str] = {
-    Outcome.TIMEOUT: "The notebook ran out of time.",
+    Outcome.TIMEOUT: "A time limit was reached.",
     Outcome.OUT_OF_MEMORY: "The notebook exceeded its memory limit.",
     Outcome.CRASHED: "The kernel stopped.",
     Outcome.REFUSED: (

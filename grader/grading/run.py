@@ -32,7 +32,7 @@ from grader.grading.kept_marks import keep_marks, unscored_evidence
 from grader.grading.ownership import exam_fit, owner_check
 from grader.grading.score import has_fault, is_disturbed, score, score_refused
 from grader.grading.set_apart import SetApart
-from grader.grading.settings import Settings, StartProgress, no_progress
+from grader.grading.settings import Settings, StartProgress, no_progress, require_results_folder
 from grader.grading.sources import NOTICES
 from grader.grading.storage import store_evidence, would_lose_marks
 from grader.kinds.attempts import required_packages
@@ -105,6 +105,7 @@ def grade(
             "there is no CUDA device on this machine",
             fix="run without --device; parts that need CUDA can be graded on another machine later",
         )
+    require_results_folder(out, release_file)
     release = load_release(release_file)
     newest_counts = not course.may_choose_attempt(release.exam.id)
     collected = _collect(submissions, release, settings, newest_counts=newest_counts)

@@ -9,6 +9,7 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Protocol
 
+from grader.errors import SetupError
 from grader.model import CallPlan, Limits
 from grader.model.evidence import ExecutionSettings
 
@@ -93,3 +94,15 @@ class Settings(ExecutionSettings):
             )
         text = json.dumps(how, sort_keys=True)
         return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+
+def require_results_folder(out: Path, release_file: Path) -> None:
+    """Raises SetupError if *out* is the folder that `grader render` wrote, which is handed out: the
+    gradebook has the hidden cases and the grades of everybody."""
+    release = release_file if release_file.is_dir() else release_file.parent
+    if (release / "notebooks").is_dir() and out.resolve() == release.resolve():
+        raise SetupError(
+            "the results can't be in the folder of the release, whose notebooks are handed out",
+            where=str(out),
+            fix="choose another folder for --out, such as results",
+        )

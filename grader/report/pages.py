@@ -29,7 +29,7 @@ VERDICTS = {
 }
 OUTCOMES = {
     Outcome.FINISHED: "ran to the end",
-    Outcome.TIMEOUT: "ran out of time",
+    Outcome.TIMEOUT: "reached a time limit",
     Outcome.OUT_OF_MEMORY: "used too much memory",
     Outcome.CRASHED: "kernel stopped",
     Outcome.REFUSED: "could not be started",

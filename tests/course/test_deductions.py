@@ -189,6 +189,12 @@ def test_the_sentence_says_when_how_late_and_what_it_costs():
     )
 
 
+def test_seconds_of_lateness_are_counted_from_a_time_with_seconds():
+    late = an_attempt(timedelta(minutes=10, seconds=1))
+    why = deduction_for(rules(), late, 10.0, NEW_YORK).why
+    assert "10 min 1 s after the due date (Oct 5, 2026, 23:59:59 EDT)" in why
+
+
 @given(
     late=st.timedeltas(timedelta(days=-3), timedelta(days=40)),
     score=st.floats(0, 10),

@@ -178,6 +178,7 @@ def test_a_preview_shows_the_totals_of_the_table_of_grades(exam: Path) -> None:
         (("--student", "ada", "--answer", "q1_why", "--points", "nan"), "are not a number"),
         (("--student", "ada", "--points", 1), "either --points or --withdraw"),
         (("--student", "ada", "--answer", "q1_why", "--withdraw"), "no manual points"),
+        (("--student", "zoe", "--answer", "q1_why", "--points", 1), "there is no student 'zoe'"),
     ],
 )
 def test_a_mark_by_hand_that_can_not_be_says_why(
@@ -351,3 +352,33 @@ def test_students_who_differ_in_capitals_only_are_refused(tmp_path: Path) -> Non
     )
     assert isinstance(result.exception, SetupError)
     assert "differ only in case" in str(result.exception)
+
+
+@pytest.mark.thorough
+def test_results_are_not_written_into_the_folder_that_is_handed_out(exam: Path) -> None:
+    release = exam / "release"
+    before = sorted(release.rglob("*"))
+    for named in (release, release / "release.json"):
+        failed = run(
+            "grade", exam / "in", "--release", named, "--out", release, "--bank", exam / "bank"
+        )
+        assert isinstance(failed.exception, SetupError)
+        assert "can't be in the folder of the release" in str(failed.exception)
+    assert sorted(release.rglob("*")) == before
+
+
+@pytest.mark.thorough
+def test_the_list_of_open_answers_has_the_points_of_all_in_a_row(exam: Path) -> None:
+    (exam / "in" / "bo.ipynb").write_text("no notebook")
+    regraded(exam)
+    rows = [line.split() for line in ok("mark", exam / "results").output.splitlines()]
+    assert ["bo", "q1_share", "and", "2", "more", "7"] in [row[:6] for row in rows]
+
+
+@pytest.mark.thorough
+def test_who_withdraws_the_wrong_points_reads_which_there_are(exam: Path) -> None:
+    mark = ("mark", exam / "results", "--bank", exam / "bank", "--student", "ada")
+    ok(*mark, "--answer", "q1_why", "--points", 3, "--why", "good")
+    failed = run(*mark, "--answer", "q1_share", "--withdraw", "--why", "typing error")
+    assert isinstance(failed.exception, SetupError)
+    assert failed.exception.fix == "withdraw one of these: q1_why"

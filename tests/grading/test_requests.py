@@ -65,6 +65,7 @@ def test_the_text_of_an_issue_is_read(results: Path, capsys: pytest.CaptureFixtu
     ("changes", "said"),
     [
         ({"student": "s1"}, "does not come from the feedback page of 's1'"),
+        ({"student": "s1"}, "if the page is from other results, name their folder"),
         ({"student": "nobody"}, "does not come from the feedback page of 'nobody'"),
         ({"token": ""}, "does not come from the feedback page"),
         ({"token": "\ud800"}, "not valid Unicode"),

@@ -291,7 +291,8 @@ def test_what_to_look_at_tells_how_to_write_it_or_where_to_read():
     assert per_gpu.look_at == "Expected form: a number in GB, or a text with its unit."
     assert fits.look_at.startswith("Expected form: one letter")
     assert nodes.look_at == (
-        "Review the conventions below the question one by one. Review: fsdp, mixed precision."
+        "Review the conventions of the question in your notebook one by one. "
+        "Review: fsdp, mixed precision."
     )
     assert why.look_at.startswith("Restart the kernel and run all cells")
 
@@ -347,7 +348,7 @@ def test_how_the_notebook_ran_is_told_in_words():
         (
             Outcome.TIMEOUT,
             "code cell 3 took 9 s",
-            "The notebook ran out of time: code cell 3 took 9 s.",
+            "A time limit was reached: code cell 3 took 9 s.",
         ),
         (Outcome.OUT_OF_MEMORY, None, "The notebook exceeded its memory limit."),
         (Outcome.CRASHED, None, "The kernel stopped."),

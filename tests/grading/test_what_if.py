@@ -184,7 +184,10 @@ def test_a_curve_lasts_is_visible_and_can_return(home: Path) -> None:
     assert [grade_of(home, one)["score"] for one in OWN] == pytest.approx([3, 2.3, 1.7])
     bo = line_of(home, "bo")
     assert (bo["total"], bo["raw"], bo["deduction"]) == ("2.3", "1.5", "-0.8")
-    assert "Curve: total times 1.2 plus 0.5, at most the maximum. The exam was long." in bo["why"]
+    assert (
+        "Curve: total times 1.2 plus 0.5, at most the maximum. Reason: The exam was long."
+        in bo["why"]
+    )
     assert "The exam was long." in (home / "results/feedback/bo.html").read_text()
     report = (home / "results/report/index.html").read_text()
     assert "deducted in all" not in report

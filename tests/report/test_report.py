@@ -496,6 +496,9 @@ class TestSummary:
         assert [line.students for line in summary.failed_runs] == [("bob",), ("ada",)]
         assert [line.students for line in summary.slowest] == [("bob",), ("ada",), ("cy",)]
         assert summary.run_seconds == (3, 605)
+        page = class_page(summary, TEMPLATES)
+        assert page.count("Times include hidden cases") == 2
+        assert "reached a time limit" in page
 
     def test_files_that_were_not_read_are_not_said_to_be_the_same(self, tmp_path):
         # Such as a link and a file that is too large: of both the bytes are nothing.
@@ -661,6 +664,9 @@ class TestFeedbackPage:
     def test_it_is_closed_and_needs_nothing_from_outside(self):
         page = checked(feedback_page(a_full_feedback(), TEMPLATES, engine="0.1.0"))
         assert "default-src 'none'" in page
+
+    def test_the_time_is_that_of_the_cells_only(self):
+        assert "The cells took " in feedback_page(a_full_feedback(), TEMPLATES)
 
     def test_every_verdict_has_a_word_and_a_sign_and_not_only_a_colour(self):
         page = feedback_page(a_full_feedback(), TEMPLATES)

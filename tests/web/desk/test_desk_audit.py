@@ -145,3 +145,11 @@ def test_the_keyboard_reaches_every_filter(log: Path, tmp_path: Path) -> None:
         found = browser.measure()
         assert found["scroll"] <= found["width"], found["out"]
         assert browser.complaints == []
+
+
+@pytest.mark.thorough
+def test_details_that_say_nothing_are_left_out(log: Path) -> None:
+    with a_desk(log) as links:
+        page = signed_in(links["kim"]).get("/audit")[1]
+    assert "before None" not in page
+    assert " False" not in page.split("<tbody>")[1]
