@@ -179,6 +179,7 @@ def test_a_preview_shows_the_totals_of_the_table_of_grades(exam: Path) -> None:
         (("--student", "ada", "--points", 1), "either --points or --withdraw"),
         (("--student", "ada", "--answer", "q1_why", "--withdraw"), "no manual points"),
         (("--student", "zoe", "--answer", "q1_why", "--points", 1), "there is no student 'zoe'"),
+        (("--student", "cy", "--answer", "q1_why", "--points", 1), "'cy' has no grade yet"),
     ],
 )
 def test_a_mark_by_hand_that_can_not_be_says_why(
