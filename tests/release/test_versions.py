@@ -218,7 +218,7 @@ def test_a_version_on_paper_has_the_numbers_of_the_notebook(bank: Path, tmp_path
     printed = print_exam(opened, "quiz", 3, tmp_path / "p", students=students, private_key=key)
     shared = make_release(opened, "quiz", sits(*"abc"), tmp_path / "n", key, versions=3).release
     assert numbers(printed.release, "B") == numbers(shared, "b") != numbers(shared, "a")
-    sheet = next(path for path in printed.files if path.suffix == ".csv").read_text()
+    sheet = next(path for path in printed.files if path.suffix == ".csv").read_text("utf-8-sig")
     rows = {row["student"]: row["version"] for row in csv.DictReader(io.StringIO(sheet))}
     assert rows == {"ada": "B", "bo": "", "cy": ""}
     assert "the roster names versions that are not printed: Z" in printed.notes

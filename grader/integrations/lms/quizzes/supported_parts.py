@@ -10,7 +10,7 @@ from grader.errors import SetupError
 from grader.model.grouping import group_by_key
 from grader.model.item import Item
 from grader.model.quiz import Pool, Quiz, QuizPart, QuizQuestion
-from grader.text.words import count_of, count_points, join_names, points
+from grader.text.words import count_of, join_names, points
 
 # Maps an item and its points to the reason why it can't be asked; None if it can.
 Unfit = Callable[[Item, float], str | None]
@@ -103,7 +103,10 @@ def _drop_parts(pool: Pool, lost: _LostParts) -> tuple[Pool, list[str]]:
         for asked in pool.questions
     )
     remaining = replace(pool, questions=tuple(asked for asked in questions if asked.fields))
-    notes = [f"left out {p.label} ({count_points(p.points)}): {p.why}" for p in lost.values()]
+    notes = [  # all digits, since they may be what the system can't show
+        f"left out {p.label} ({p.points:g} point{'s' * (p.points != 1)}): {p.why}"
+        for p in lost.values()
+    ]
     remaining, more = even_points(remaining)
     return remaining, [*notes, *more]
 
