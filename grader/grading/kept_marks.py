@@ -123,12 +123,14 @@ def _find_own_execution(
     return max(book.executions(sha256), key=count_calls)  # of equal counts, the latest
 
 
-def _made_calls(answer: Answer) -> Iterator[str]:
-    """Yields the digests of the calls that were made of an answer; none if it is not code."""
+def _made_calls(answer: Answer) -> list[str]:
+    """Returns the digests of the calls that were made of an answer; none if it is not code."""
     calls = (answer.raw or {}).get("calls")
-    for call in calls if isinstance(calls, list) else ():
-        if isinstance(call, dict) and isinstance(call.get("call"), str):
-            yield call["call"]
+    return [
+        str(call.get("call"))
+        for call in (calls if isinstance(calls, list) else ())
+        if isinstance(call, dict)
+    ]
 
 
 def _make_grade(

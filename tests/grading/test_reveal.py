@@ -359,6 +359,11 @@ def test_every_outcome_has_its_sentence(outcome, note, sentence):
     assert feedback.run.sentence == sentence
 
 
+def test_a_notebook_without_code_is_not_said_to_have_run():
+    _, feedback = shown({}, cells=())
+    assert feedback.run.sentence == "The notebook has no code cells."
+
+
 def test_our_fault_is_said_to_be_ours():
     _, feedback = shown({}, outcome=Outcome.REFUSED, note="no sandbox")
     assert "not your fault" in feedback.run.sentence
