@@ -148,9 +148,8 @@ def command(
     began = time.perf_counter()
     spec = executors.parse(executor, jobs)  # raises for options that contradict each other
     if spec.is_local:
-        chosen = choose_sandbox(
-            sandbox
-        )  # raises for an unknown or missing layer before anything runs
+        # Raises for an unknown or missing layer before anything runs.
+        chosen = choose_sandbox(sandbox)
         if chosen.warning:
             click.echo(f"warning: {chosen.warning}", err=True)
         if spec.name in ("threads", "inline"):

@@ -94,7 +94,7 @@ class PlatformPeople:
             return None
         if self._is_numbered(sender):
             return self._users[sender.user]
-        # A match with a senderle id is unambiguous.
+        # A match with a whole id is unambiguous.
         for text in (sender.user, sender.name):
             if text in self._known:
                 return text

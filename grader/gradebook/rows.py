@@ -146,6 +146,11 @@ def _read_questions(connection: Connection) -> dict[_Asked, int]:
     return {(row[1], row[2], row[3], row[4], row[5]): row[0] for row in connection.execute(query)}
 
 
+def _questions_by_number(connection: Connection) -> dict[int, _Asked]:
+    """Returns the questions by the numbers under which marks refer to them."""
+    return {number: question for question, number in _read_questions(connection).items()}
+
+
 def _store_environments(connection: Connection, grades: list[Grade]) -> None:
     texts = {text_digest(text): text for text in (to_json(grade.environment) for grade in grades)}
     t = schema.environments
@@ -214,8 +219,7 @@ def read_digests(
 def read_open_marks(connection: Connection) -> Iterator[tuple[str, Mark]]:
     """Yields student and mark of each mark without points in the current grades, in order."""
     g, m = schema.grades.c, schema.marks.c
-    numbers = _read_questions(connection)
-    asked = {number: question for question, number in numbers.items()}
+    asked = _questions_by_number(connection)
     query = (
         select(g.student, g.number, m.asked, m.points, m.verdict, m.mistake, m.answer, m.feedback)
         .join(schema.marks, g.number == m.grade)
@@ -234,8 +238,7 @@ def _assemble(
 
     Both are in the order of the numbers of the grades.
     """
-    numbers = _read_questions(connection)
-    asked = {number: question for question, number in numbers.items()}
+    asked = _questions_by_number(connection)
     # Equal feedback is stored once: a class of thousands repeats a few hundred sentences.
     shared: dict[str, str] = {}
     environments: dict[str, dict[str, object]] = {}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -16,7 +16,7 @@ from grader.grading.course_policy import policy_of
 from grader.grading.graded_attempts import GradePreview, store_counting_grades
 from grader.grading.kept_marks import rescore_grades
 from grader.grading.sources import require_release, rows_of, source_of
-from grader.model import Release
+from grader.model import Grade, Release
 from grader.model.result import Row
 from grader.release.papers import current_specs, keep_correction, papers_of
 
@@ -74,7 +74,6 @@ def rescore(
             papers = replace(papers, correction=edited)
         elif released:
             papers = replace(papers, correction=None)
-        rows_before = {row.student.id: row for row in rows_of(book, source_of(book))}
         before = list(book.grades())
         policy = policy_of(book, papers.counts.exam.id)
         old = {g.student: g for g in before}
@@ -85,13 +84,16 @@ def rescore(
         scored = rescore_grades(book, papers, attempts)
         counting = {(g.student, g.submission_sha256) for g in before}
         after = {g.student: g for g in scored if (g.student, g.submission_sha256) in counting}
-        new_grades = {(grade.student, grade.submission_sha256 or ""): grade for grade in scored}
-        preview = GradePreview(grades=new_grades, adjustments=adjustments_of(book))
-        rows_after = rows_of(book, source_of(book), preview=preview, only=after.keys())
-        changes = tuple(_list_row_changes(rows_before, rows_after))
+        graded_before = {(g.student, g.submission_sha256): g for g in attempts}
+        # Most rescorings change the marks of few students, and rows take longer than marks.
+        changed = {
+            g.student
+            for g in scored
+            if list_mark_changes(graded_before[g.student, g.submission_sha256].marks, g.marks)
+        }
+        changes = tuple(_list_row_changes(book, scored, changed & after.keys()))
         if not dry_run:
             keep_correction(book, papers.correction, by=by, why=why)
-            graded_before = {(g.student, g.submission_sha256): g for g in attempts}
             others = [
                 grade
                 for grade in scored
@@ -108,9 +110,17 @@ def rescore(
     )
 
 
-def _list_row_changes(before: Mapping[str, Row], after: Iterable[Row]) -> Iterator[RowChange]:
-    """Yields the changes that students would see, in the order of *after*."""
-    for row in after:
+def _list_row_changes(
+    book: Gradebook, scored: Iterable[Grade], changed: Collection[str]
+) -> Iterator[RowChange]:
+    """Yields the changes that the students in *changed* would see with the grades *scored*."""
+    if not changed:
+        return
+    source = source_of(book)
+    grades = {(grade.student, grade.submission_sha256 or ""): grade for grade in scored}
+    preview = GradePreview(grades=grades, adjustments=adjustments_of(book))
+    before = {row.student.id: row for row in rows_of(book, source, only=changed)}
+    for row in rows_of(book, source, preview=preview, only=changed):
         old = before[row.student.id]
         marks = list_mark_changes(old.marks, row.marks)
         if marks:

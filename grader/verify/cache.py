@@ -31,7 +31,7 @@ _MOST = 5_000
 _LIBRARIES = ("numpy", "jinja2", "pydantic", "ipykernel", *packages.PACKAGES)
 _PLUG_INS = ("grader.kinds", "grader.figures")
 """The groups of the plug-ins that decide whether a problem passes."""
-_FIELDS = ("problem", "seeds", "distinct", "hit_rate", "unrun")
+_FIELDS = ("problem", "seeds", "distinct", "hit_rate", "concepts", "unrun")
 """The fields of a result that are kept."""
 
 
@@ -64,7 +64,10 @@ class ResultCache:
         """Returns the fields of the result for the problem *name*; None if it has changed or is
         new."""
         fields = self._kept_results.get(self._digest(name) or "")
-        return None if fields is None else {**fields, "unrun": tuple(fields["unrun"])}
+        if fields is None:
+            return None
+        lists = {name: tuple(fields[name]) for name in ("concepts", "unrun")}
+        return {**fields, **lists}
 
     def add(self, name: str, result: Any) -> None:
         """Adds the result of a problem that passed; `save` writes it."""

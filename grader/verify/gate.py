@@ -81,7 +81,7 @@ def verify(
         if cache and remaining:
             cache.save()
     with suppress(SpecError):  # of the inventory, which is among the broken files
-        for finding in find_unknown_concepts(bank, names):
+        for finding in find_unknown_concepts(bank, tuple(results.values())):
             result = results[finding.problem]
             results[finding.problem] = replace(result, findings=(*result.findings, finding))
     return (*broken, *(results[name] for name in names))

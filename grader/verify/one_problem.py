@@ -45,6 +45,8 @@ class Verified:
     """The share of draws that satisfied `where`."""
     errors: tuple[str, ...] = ()
     """Errors of the spec itself, ready to print; if there are any, nothing else was checked."""
+    concepts: tuple[str, ...] = ()
+    """The ids of the concepts that the problem cites."""
     unrun: tuple[str, ...] = ()
     """Parts whose code this machine can't run, with the missing packages."""
     missing_packages: tuple[str, ...] = ()
@@ -91,7 +93,9 @@ def _check_problem(bank: Bank, name: str, seeds: int, code_seeds: int) -> Verifi
     problem, source = bank.locate(name)
     path = bank.solution(name)
     if lacking := _missing_packages(problem, path):
-        return Verified(problem=problem.id, missing_packages=lacking)
+        return Verified(
+            problem=problem.id, missing_packages=lacking, concepts=tuple(problem.concepts)
+        )
     findings: list[Finding] = []
     has_answers = any(not kinds.find(p.kind).needs_solution for p in problem.parts)
     solve = _load(bank, name, problem, load_solve) if has_answers else None
@@ -131,6 +135,7 @@ def _check_problem(bank: Bank, name: str, seeds: int, code_seeds: int) -> Verifi
         seconds=time.perf_counter() - started,
         distinct=distinct,
         hit_rate=hit_rate,
+        concepts=tuple(problem.concepts),
         unrun=tuple(describe_unrun(problem)),
     )
 

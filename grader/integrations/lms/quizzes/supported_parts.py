@@ -104,7 +104,7 @@ def _drop_parts(pool: Pool, lost: _LostParts) -> tuple[Pool, list[str]]:
     )
     remaining = replace(pool, questions=tuple(asked for asked in questions if asked.fields))
     notes = [  # all digits, since they may be what the system can't show
-        f"left out {p.label} ({p.points:g} point{'s' * (p.points != 1)}): {p.why}"
+        f"left out {p.label} ({p.points:g} {'point' if p.points == 1 else 'points'}): {p.why}"
         for p in lost.values()
     ]
     remaining, more = even_points(remaining)
