@@ -12,7 +12,7 @@ from grader.bank.facts import BankFacts
 from grader.bank.families import declared_families
 from grader.bank.heads import Head, heads_of
 from grader.bank.index import BankIndex
-from grader.bank.parts import check_draw
+from grader.bank.parts import check_draw, mentioned_parts
 from grader.bank.problem import digest_of, load_problem
 from grader.bank.statistics import PartStatistics, combine_terms, find_terms
 from grader.bank.yaml12 import Located
@@ -151,8 +151,8 @@ class Bank(BankIndex):
                 self._check_chosen_parts(problem, slot.parts_of(problem), where)
 
     def _check_chosen_parts(self, problem: str, chosen: tuple[str, ...], where: Location) -> None:
-        """Raises SpecError if *problem* lacks one of the *chosen* parts, or if one of them uses a
-        part that is not chosen."""
+        """Raises SpecError if *problem* lacks one of the *chosen* parts, or if one of them uses or
+        mentions a part that is not chosen."""
         parts = {part.id: part for part in self.heads([problem])[problem].parts}
         for name in chosen:
             if name not in parts:
@@ -164,6 +164,14 @@ class Bank(BankIndex):
                     f"part '{name}' of '{problem}' uses '{missing_uses[0]}', which is not asked",
                     where=where,
                     fix=f"add '{missing_uses[0]}' to 'parts:'",
+                )
+        for name, letter, mentioned in mentioned_parts(self.problem(problem)):
+            if name in chosen and mentioned not in chosen:
+                raise SpecError(
+                    f"part '{name}' of '{problem}' mentions part ({letter}), '{mentioned}', which "
+                    "is not asked",
+                    where=where,
+                    fix=f"add '{mentioned}' to 'parts:', or omit '{name}'",
                 )
 
 

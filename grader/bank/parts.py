@@ -14,6 +14,8 @@ from grader.errors import Location, SpecError
 from grader.expressions import ExpressionError, names_in
 from grader.model import Expr, Part, Problem, Slot, Tolerance
 from grader.registry import suggest
+from grader.text.part_letters import iter_mentioned
+from grader.text.words import part_letter
 
 _CHOICES = ("options", "items", "targets")
 _MOST_FIGURES = 15
@@ -110,6 +112,17 @@ def _find_inputs(expression: Expr, values: Mapping[str, Expr]) -> set[str]:
         found |= new
         waiting += [values[name] for name in new if name in values]
     return found
+
+
+def mentioned_parts(problem: Problem) -> Iterator[tuple[str, str, str]]:
+    """Yields for each part that the question of another part mentions: the id of the other part,
+    and the letter and id of the mentioned one."""
+    ids = {part_letter(index): part.id for index, part in enumerate(problem.parts)}
+    for part in problem.parts:
+        options = (getattr(option, "text", None) for option in getattr(part, "options", ()))
+        for letter in iter_mentioned("\n".join(filter(None, (part.ask, *options)))):
+            if letter in ids and ids[letter] != part.id:
+                yield part.id, letter, ids[letter]
 
 
 def check_draw(problem: Problem, slot: Slot, path: Path) -> None:

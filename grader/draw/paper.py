@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Container, Iterator, Sequence
 
+from grader.draw.part_letters import with_letters
 from grader.draw.variant import draw
 from grader.model import ExamSet, Paper, Problem, Question, Release, Slot, Student, Variant
 from grader.model.dice import draw_permutation, seed_for
@@ -30,11 +31,13 @@ def paper(
         if only is not None and number not in only:
             continue
         seed = seed_for(release.private_key, student.seat, problem.id)
+        points = points_of(problem, slot, seed, asked.get(problem.id))
+        given_numbers = numbers.get(problem.id)
         questions.append(
             Question(
                 number=number,
-                variant=draw(problem, seed, release.facts, numbers.get(problem.id)),
-                points=points_of(problem, slot, seed, asked.get(problem.id)),
+                variant=draw(with_letters(problem, points), seed, release.facts, given_numbers),
+                points=points,
                 is_pooled=slot.differs,
             )
         )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from typing import Literal
 
 from grader.figures.base import FieldReader, FigureError, figure_types
@@ -44,14 +45,15 @@ def _draw_figure(variant: Variant, index: int, figure: Figure) -> DrawnFigure:
     return DrawnFigure(id=figure.id, type=figure.type, alt=alt, part=figure.part, picture=picture)
 
 
-def solution_blocks(variant: Variant, text: str) -> tuple[TextBlock, ...]:
+def solution_blocks(variant: Variant, asked: Iterable[str], text: str) -> tuple[TextBlock, ...]:
     """Returns the worked solution *text* in blocks, each followed by its figures.
 
     A figure of a part follows the paragraphs that begin with the part's letter, such as **(b)**;
-    other figures, and those without such paragraphs, follow the whole text. Raises FigureError.
+    other figures, and those without such paragraphs, follow the whole text. Figures of parts that
+    are not among those *asked* are left out. Raises FigureError.
     """
-    figures = explanation_figures(variant)
-    letters = {part.id: part_letter(index) for index, part in enumerate(variant.problem.parts)}
+    letters = {part_id: part_letter(index) for index, part_id in enumerate(asked)}
+    figures = [f for f in explanation_figures(variant) if f.part is None or f.part in letters]
     cuts = group_by_key((_end_of_part(text, letters.get(f.part or "", "")), f) for f in figures)
     blocks, start = [], 0
     for cut, placed in sorted(cuts.items()):

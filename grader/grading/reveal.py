@@ -25,7 +25,7 @@ from grader.model.result import (
     ShownProblem,
     StudentResult,
 )
-from grader.notebook.render import given_values
+from grader.notebook.render import given_values, worked_solution
 
 _ERROR_LENGTH = 500
 
@@ -97,7 +97,7 @@ def _shown_problem(
     shown = ShownProblem(number=question.number, id=problem.id, title=problem.title, parts=parts)
     if not published:
         return shown
-    solution = fill(problem.explanation, variant.draw)
+    solution = worked_solution(variant, question.points)
     return replace(
         shown,
         figures=prompt_figures(variant),
@@ -105,7 +105,7 @@ def _shown_problem(
         given_values=tuple(given_values(variant)),
         assumptions=tuple(fill(text, variant.draw) for text in problem.assumptions),
         solution=solution or None,
-        solution_blocks=solution_blocks(variant, solution),
+        solution_blocks=solution_blocks(variant, question.points, solution),
     )
 
 

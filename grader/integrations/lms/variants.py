@@ -4,11 +4,18 @@ from __future__ import annotations
 
 import secrets
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from grader.bank.folders import Bank
-from grader.draw import DrawError, draw, draw_permutation, points_of, seed_for
+from grader.draw import (
+    DrawError,
+    draw,
+    draw_permutation,
+    points_of,
+    seed_for,
+    with_letters,
+)
 from grader.errors import SpecError
 from grader.figures import prompt_figures
 from grader.integrations.base import QuizExporter, option
@@ -17,7 +24,7 @@ from grader.integrations.quiz_items import quiz_items
 from grader.kinds.texts import fill
 from grader.model import Slot, Variant
 from grader.model.quiz import Pool, Quiz, QuizPart, QuizQuestion
-from grader.notebook.render import given_values
+from grader.notebook.render import given_values, worked_solution
 from grader.release.rendering import private_key_of
 from grader.text.words import part_letter
 
@@ -96,11 +103,12 @@ def _iter_questions(
     for number in range(1, variants * TRIES + 1):
         if len(distinct) == variants:
             return
+        seed = seed_for(key, f"variant/{number}", problem.id)
+        worth = points_of(problem, slot, seed)
         try:
-            variant = draw(problem, seed_for(key, f"variant/{number}", problem.id), bank.facts)
+            variant = draw(with_letters(problem, worth), seed, bank.facts)
         except DrawError as error:
             raise SpecError(error.what, where=source.at(error.path), fix=error.fix) from None
-        worth = points_of(problem, slot, variant.draw.seed)
         question = quiz_question(variant, worth, len(distinct) + 1)
         # What a student sees, apart from the order of options.
         fields = tuple(replace(field, items=()) for field in question.fields)
@@ -110,11 +118,11 @@ def _iter_questions(
             yield question
 
 
-def _worked_solution(variant: Variant, asked: Iterable[str]) -> str:
+def _whole_solution(variant: Variant, asked: Collection[str]) -> str:
     """Returns the worked solution of the problem, and those of the parts in *asked* alone."""
     keys = (variant.keys[part] for part in asked)
-    texts = [variant.problem.explanation, *(key.part.explanation for key in keys)]
-    return "\n\n".join(filter(None, (fill(text, variant.draw).strip() for text in texts)))
+    own = (fill(key.part.explanation, variant.draw) for key in keys)
+    return "\n\n".join(filter(None, (worked_solution(variant, asked), *own)))
 
 
 def quiz_question(variant: Variant, points: Mapping[str, float], number: int) -> QuizQuestion:
@@ -128,7 +136,7 @@ def quiz_question(variant: Variant, points: Mapping[str, float], number: int) ->
         given_values=tuple(given_values(variant)),
         assumptions=tuple(fill(a, drawn) for a in problem.assumptions),
         figures=prompt_figures(variant),
-        solution=_worked_solution(variant, points),
+        solution=_whole_solution(variant, points),
         fields=tuple(
             QuizPart(
                 id=part,

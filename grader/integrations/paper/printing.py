@@ -40,7 +40,7 @@ from grader.model.printed import (
     PrintedPart,
     PrintedProblem,
 )
-from grader.notebook.render import given_values
+from grader.notebook.render import given_values, worked_solution
 from grader.notebook.render.answer_cells import choices_text
 from grader.notebook.render.closeness import common_tolerance, tolerance_note, tolerance_sentence
 from grader.release.file import load_release
@@ -207,7 +207,7 @@ def printed_problem(question: Question, common: Tolerance | None = None) -> Prin
     variant, problem = question.variant, question.variant.problem
     drawn = variant.draw
     alone = len(question.keys) == 1
-    solution = fill(problem.explanation, drawn)
+    solution = worked_solution(variant, question.points)
     return PrintedProblem(
         number=question.number,
         title=problem.title,
@@ -220,7 +220,7 @@ def printed_problem(question: Question, common: Tolerance | None = None) -> Prin
         ),
         solution=solution,
         figures=prompt_figures(variant),
-        solution_blocks=solution_blocks(variant, solution),
+        solution_blocks=solution_blocks(variant, question.points, solution),
     )
 
 

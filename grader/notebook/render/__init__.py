@@ -7,3 +7,4 @@ from grader.notebook.render.paper_cells import how_to_answer as how_to_answer
 from grader.notebook.render.paper_cells import metadata as metadata
 from grader.notebook.render.paper_cells import render as render
 from grader.notebook.render.paper_cells import solution as solution
+from grader.notebook.render.worked_solution import worked_solution as worked_solution

@@ -127,7 +127,7 @@ def ask(bank: Bank, head: Head, number: int) -> PracticeQuestion:
         assumptions=tuple(fill(assumption, variant.draw) for assumption in problem.assumptions),
         solution=solution,
         figures=prompt_figures(variant),
-        solution_blocks=solution_blocks(variant, solution),
+        solution_blocks=solution_blocks(variant, variant.keys, solution),
     )
     needed = (name for p in problem.parts for name in required_packages(p, problem.solution))
     return PracticeQuestion(
