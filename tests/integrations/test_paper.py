@@ -37,7 +37,7 @@ from grader.integrations.paper.printing import (
 from grader.integrations.paper.typed import TypedRow
 from grader.kinds import kinds
 from grader.kinds.plan import PlanKey
-from grader.model import Key, Paper, Release, Student
+from grader.model import Key, Paper, Release, Slot, Student
 from grader.model.printed import AnswerForm, PrintedExam
 from grader.release.file import load_release
 from grader.release.papers import Papers
@@ -367,6 +367,14 @@ def test_points_go_with_the_parts_that_are_left_out() -> None:
     share = sum(own[i] for i in kept) / sum(own.values())
     assert exam.slots[0].points == pytest.approx(8 * share)
     assert len(notes) == 1
+
+
+def test_a_question_about_a_part_that_is_left_out_is_left_out_too() -> None:
+    bank = Bank.open(())
+    exam = replace(bank.exam("lab"), problems=(Slot(problem="chunked-attention"),))
+    paper_exam, (note,) = answerable_on_paper(exam, bank, leave_out=True)
+    assert "chunked-attention/fewest_chunks (mentions 'peak')" in note
+    assert not {"peak", "fewest_chunks"} & set(paper_exam.slots[0].parts)
 
 
 def test_a_plan_has_a_box_for_each_choice() -> None:

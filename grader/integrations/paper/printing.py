@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from grader.bank.folders import Bank
+from grader.bank.parts import mentioned_parts
 from grader.draw import paper
 from grader.errors import SetupError
 from grader.figures import prompt_figures, solution_blocks
@@ -150,10 +151,14 @@ def _filter_problem(slot: Slot, bank: Bank) -> tuple[Slot | None, list[str]]:
     """Returns the slot with the parts for paper, or None, and the names of the other parts."""
     problem = bank.problem(str(slot.problem))
     asked = [p for p in problem.parts if slot.asks(problem.id, p.id)]
-    kept = [p for p in asked if not needs_computer(p.kind)]
-    lost = [f"{problem.id}/{p.id} ({p.kind})" for p in asked if p not in kept]
-    if not lost:
+    why = {p.id: p.kind for p in asked if needs_computer(p.kind)}
+    if not why:
         return slot, []
+    for name, _, mentioned in mentioned_parts(problem):
+        if mentioned in why:
+            why.setdefault(name, f"mentions '{mentioned}'")
+    kept = [p for p in asked if p.id not in why]
+    lost = [f"{problem.id}/{p.id} ({why[p.id]})" for p in asked if p.id in why]
     if not kept:
         return None, lost
     points = slot.points
