@@ -11,6 +11,7 @@ from grader.draw import paper
 from grader.draw.part_letters import with_letters
 from grader.errors import SpecError
 from grader.figures import solution_blocks
+from grader.kinds.numeric import Numeric
 from grader.model import Paper, Student
 from grader.notebook.render import render, worked_solution
 from grader.release.file import new_release
@@ -92,7 +93,9 @@ def test_texts_refer_to_parts_by_the_letters_of_the_paper(tmp_path: Path) -> Non
     assert "Parts (a) and (b) are about the same model." in text
     assert "10 GB/s" not in text  # a convention for a part that was not asked
     (question,) = mine.questions
-    (mistake,) = question.keys["half"].part.mistakes
+    part = question.keys["half"].part
+    assert isinstance(part, Numeric)
+    (mistake,) = part.mistakes
     assert mistake.feedback == "That is a part that was not asked. See part (a)."
 
 
