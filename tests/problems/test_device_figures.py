@@ -5,6 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from grader.bank.folders import Bank
+from grader.draw import draw, sample_seed
+from grader.kinds.hidden.solutions import Given
+from grader.kinds.plan import PlanKey
 from tests.helpers.solutions import solution
 
 
@@ -16,6 +20,17 @@ def test_architectures_that_cubins_and_ptx_run_on() -> None:
     assert 90 in sources
     cubins, sources = images("8.6+PTX")
     assert 80 not in cubins | sources
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_a_launch_is_refused_exactly_if_no_block_is_resident(seed: int) -> None:
+    bank, module = Bank.open(), solution("cuda-threading/tile-and-launch")
+    problem = bank.problem("tile-and-launch")
+    key = draw(problem, sample_seed(problem.id, seed), bank.facts).keys["launch"]
+    assert isinstance(key, PlanKey)
+    given = Given(key.draw.parameters, bank.facts)
+    for judged in key.judged_plans:
+        assert judged.feasible == (module.run(given, **judged.plan) is not None), judged.plan
 
 
 def test_chunks_in_three_engines() -> None:
