@@ -98,6 +98,12 @@ def test_the_longest_option_is_seldom_the_right_one() -> None:
     assert sum(longest) < 0.45 * len(longest)
 
 
+def test_every_part_of_an_explanation_has_a_paragraph_of_its_own() -> None:
+    """A tag at the end of a line takes the line break, so that a blank line alone ends nothing."""
+    joined = re.compile(r"[^\n]\{% \w+ %\}\n\n\*\*\(")
+    assert [p.id for p in BANK.problems() if joined.search(p.explanation)] == []
+
+
 def test_there_are_enough_problems_of_every_family() -> None:
     counts = Counter(p.family for p in BANK.problems())
     assert all(counts[family] >= least for family, least in AT_LEAST.items())
