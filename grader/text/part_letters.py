@@ -7,7 +7,7 @@ to the parts that it asks.
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
 from grader.text.words import part_letter
 
@@ -83,9 +83,21 @@ def is_about_omitted(text: str, letters: Letters) -> bool:
     True
     """
     match = _ABOUT.match(text)
-    return match is not None and all(
-        letters.get(letter, letter) is None for letter in _iter_letters(match[1])
-    )
+    return match is not None and _are_omitted(_iter_letters(match[1]), letters)
+
+
+def mentions_only_omitted(label: str, letters: Letters) -> bool:
+    """Returns whether a given value is only for parts that are not asked.
+
+    >>> mentions_only_omitted("Batch size for part (b)", {"a": "a", "b": None})
+    True
+    """
+    mentioned = list(iter_mentioned(label))
+    return bool(mentioned) and _are_omitted(mentioned, letters)
+
+
+def _are_omitted(named: Iterable[str], letters: Letters) -> bool:
+    return all(letters.get(letter, letter) is None for letter in named)
 
 
 def keep_asked(solution: str, letters: Letters) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -23,7 +24,12 @@ id: sample
 title: Weights of a model
 family: memory-math
 parameters:
-  billions: {choice: [3, 7]}
+  billions: {choice: [3, 7], label: Parameters for parts (a) to (c)}
+  other: {choice: [1, 2], label: The other number for part (b)}
+  pair: {rows: [{x: 1, y: 2}], labels: {x: X for part (d), y: Y}}
+given:
+  Bytes for part (c): 2 * byte
+  Bytes for part (a): 3 * byte
 assumptions:
   - 1 GB = 10^9 bytes. Parts (b) to (d) are about the same model.
   - "Part (b): the link has 10 GB/s."
@@ -91,6 +97,14 @@ def test_texts_refer_to_parts_by_the_letters_of_the_paper(tmp_path: Path) -> Non
     text = "\n".join(cell.source for cell in render(mine, TEMPLATES))
     assert "**1 (b)** Which format do the numbers of part (a) have?" in text
     assert "Parts (a) and (b) are about the same model." in text
+    assert re.findall(r"^\| ([^-].*) \| .* \|$", text, re.M) == [
+        "given",
+        "Parameters for part (a)",
+        "X for part (b)",
+        "Y",
+        "Bytes for part (a)",
+    ]
+    assert "2 B" in text
     assert "10 GB/s" not in text  # a convention for a part that was not asked
     (question,) = mine.questions
     part = question.keys["half"].part
