@@ -239,12 +239,15 @@ class PartFigures:
         for id_ in common:
             is_declared = id_ not in self.undeclared_ids
             wrong_rests = [rest for rest in self.wrong_rests.get(id_, ()) if not math.isnan(rest)]
+            feedback = self.feedback.get(id_, "")
+            # One student's feedback shows how it varies only if it has numbers.
+            has_numbers = self.counts[id_] == 1 and re.search(r"\d", feedback) is not None
             yield MistakeLine(
                 id=id_,
                 students=self.counts[id_],
                 share=self.counts[id_] / students,
-                feedback=self.feedback.get(id_, ""),
-                varies=is_declared and (id_ in self.varies or self.counts[id_] == 1),
+                feedback=feedback,
+                varies=is_declared and (id_ in self.varies or has_numbers),
                 is_declared=is_declared,
                 rest=_mean(wrong_rests),
                 is_better=_is_clearly_more(wrong_rests, solved),

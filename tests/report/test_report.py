@@ -400,6 +400,7 @@ class TestSummary:
         label = "One student's feedback, with that student's numbers:"
         for texts, varies in (
             (("1/8 of it", "1/4 of it"), True), (("1/8 of it",), True), (("All.", "All."), False),
+            (("All.",), False),
         ):  # fmt: skip
             rows = [a_row(f"s{n}", wrong("not-sharded", text)) for n, text in enumerate(texts)]
             summary = summary_of(rows)
