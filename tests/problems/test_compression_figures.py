@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from grader.bank.folders import Bank
+from grader.figures.placing import explanation_figures
+from grader.release.rendering import draw_sample
 from tests.helpers.solutions import solution
 
 
@@ -71,3 +74,12 @@ def test_svds_and_ranks_of_galore() -> None:
 def test_gathered_gradient_of_one_matrix() -> None:
     received = solution("parallelism/galore-sharded-gradients").received
     assert received([2 * 4096 * 11008], 0, 8) == 90177536 * 7 / 8
+
+
+def test_galore_draws_the_shards_of_the_right_answer() -> None:
+    bank, drawn = Bank.open(()), set()
+    for number in range(8):
+        variant = draw_sample(bank, "galore-sharded-gradients", number)
+        (figure,) = explanation_figures(variant)
+        drawn.add((variant.draw.parameters["from_left"], "blocks of columns" in figure.alt))
+    assert drawn == {(True, True), (False, False)}
