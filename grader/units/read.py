@@ -11,7 +11,7 @@ from grader.units import notation
 from grader.units.convert import format_with_unit, rescale
 from grader.units.notation import clean
 from grader.units.parse import Unit, UnitError, parse_unit, shorten
-from grader.units.quantity import ONE, describe_dimension
+from grader.units.quantity import ONE, PARAMETERS, describe_dimension
 from grader.units.table import FITTING, SUGGESTED, SYMBOLS
 
 MAX_LENGTH = notation.LONGEST_TEXT
@@ -41,6 +41,8 @@ def read(text: str, unit_text: str) -> int | float:
     if not written:
         raise ReadError(f"the text is empty; write a number like {example}")
     number, rest = _split_number(written, example)
+    if not rest and unit_text in PARAMETERS and written[-1].isalpha():
+        rest = "parameters"  # "7 billion" is not a number of billions
     if not rest:
         return number
     if asked.dimension == ONE:
