@@ -19,7 +19,7 @@ class Planted(NamedTuple):
 
 
 _WRITTEN = """
-lora-training-memory | adapter_millions | off by one | rank * hidden * (2 * attention + 5 * mlp) * (layers - 1) / 1e6
+lora-training-memory | adapter_millions | off by one | rank * hidden * (2 * attention + 5 * mlp) * (layers - 1) * param
 lora-training-memory | full_state | wrong constant | 18 * byte * base_count
 lora-training-memory | full_state | extra term | 16 * byte * (base_count + adapter_count)
 lora-training-memory | lora_state | wrong constant | 2 * byte * base_count + 12 * byte * adapter_count
