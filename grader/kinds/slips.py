@@ -205,7 +205,8 @@ def _iter_calculation_slips(unit: str) -> Iterator[Slip]:
         "1000 and 1024 seem to be mixed up in the calculation: kB, MB, GB use 1000, "
         "KiB, MiB, GiB use 1024."
     )
-    for power in (1, 2, 3, 4):
+    # A plain number or a percentage need not come from bytes at all.
+    for power in (1, 2, 3, 4) if unit not in ("%", "", "1") else ():
         for ratio in (1.024**power, 1.024**-power):
             yield Slip(ratio, "slip-1000-1024", sentence, NARROW)
     for ratio in (1000.0, 1024.0):
