@@ -194,6 +194,32 @@ def test_functions_are_read_and_other_values_are_no_functions() -> None:
         assert sign(key, ...) == "EMPTY"
 
 
+ONES = """import numpy
+
+def q1_it(x):
+    \"\"\"Return as many ones as x has entries.\"\"\"
+    ...
+"""
+
+
+@pytest.mark.parametrize(
+    "cell, expected",
+    [
+        (ONES, "EMPTY"),
+        (ONES.replace('    """Return as many ones as x has entries."""\n', "# later\n"), "EMPTY"),
+        (ONES.replace("...", "return x  # or:\n    ..."), "ok"),
+        (ONES.replace("...", "class Wrong(Exception):\n        ...\n    return x"), "ok"),
+        (f"def helper():\n    ...\n{ONES.replace('...', 'return x')}", "ok"),
+        (ONES.replace("q1_it(x):", "q1_it(\n    x,\n):").replace("...", "return x"), "ok"),
+    ],
+)
+def test_only_code_that_is_still_the_starter_is_empty(cell: str, expected: str) -> None:
+    key = a_key(next(p for p in PARTS if p.kind == "code"))
+    assert isinstance(key, CodeKey)
+    key = replace(key, starter=ONES.replace("q1_it", key.part.id))
+    assert sign(key, function, In=["", ONES, cell]) == expected
+
+
 def test_every_kind_is_known_to_the_cell() -> None:
     assert {part.kind for part in PARTS} == set(kinds)
     for part in PARTS:

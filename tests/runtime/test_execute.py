@@ -114,7 +114,7 @@ def test_a_cell_that_raises_costs_what_it_would_have_set_and_nothing_else() -> N
         "q8_h": "code cell 7 sets q8_h, but q8_h was no longer defined at the end of the notebook",
         "q9_i": "no cell sets q9_i; code cell 8 sets q9i",
         "q10_j": "code cell 9 stopped with StdinNotImplementedError: raw_input was called, but "
-        "this frontend does not support input requests. before q10_j was set",
+        "this frontend does not support input requests before q10_j was set",
     }
     raised = evidence.cells[1]
     assert (raised.outcome, raised.line) == (Outcome.FINISHED, 2)

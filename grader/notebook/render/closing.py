@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import ast
 import pprint
+import re
+import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
 from textwrap import indent, shorten, wrap
 
 from grader import units
 from grader.kinds import explanation, kinds, lettered, matching, multi_choice, scalars, short_text
+from grader.kinds.attempts import CodeKey
 from grader.kinds.explanation import ExplanationKey
 from grader.kinds.grids import fold_label
 from grader.kinds.matching import MatchingKey
@@ -20,7 +23,7 @@ from grader.kinds.table import TableKey
 from grader.kinds.true_false import PAIR, WORDS, TrueFalseKey
 from grader.model import SAMPLE, Key, Student
 from grader.model.grouping import group_by_key
-from grader.notebook.render.answer_cells import modules_needed
+from grader.notebook.render.answer_cells import code_cell, modules_needed
 from grader.units import notation, parse, table
 
 _READERS = {
@@ -40,6 +43,10 @@ _READERS = {
     "measurement": "code",
 }
 """The function of the check that reads answers of a kind; it reports that it can't read others."""
+_DEFINITION = r"^(?:def|class) {}\b.*(?:\n(?![\w@]).*)*"
+"""Pattern of the definition of a name: its first line, and all lines up to the next statement."""
+_LEFT_OUT = r'""".*?"""|#[^\n]*|\s+'
+"""Pattern of what does not tell code from the starter: docstrings, comments, and layout."""
 _WIDE = 72
 """Maximum number of characters of the instructions in a line of the check."""
 _LINE = 76
@@ -64,6 +71,8 @@ def check_of(keys: Mapping[str, Key], about: Sequence[str]) -> dict[str, object]
         "nothing": multi_choice.NONE,
         "pair": matching.PAIR,
         "words": tuple(WORDS),
+        "definition": _DEFINITION,
+        "left_out": _LEFT_OUT,
         "reasons": any(isinstance(key, TrueFalseKey) and key.choices for key in keys.values()),
         "truth": PAIR,
         "most": {
@@ -83,7 +92,15 @@ def _format_line(name: str, key: Key) -> str:
     asked = kind.instructions(key).split(";")[0]
     if len(asked) > _WIDE:
         asked = shorten(asked, _WIDE, placeholder=" …")
-    return repr((name, f"{key.part.kind} {brief(key)}".strip(), asked))
+    form = _starter_checksum(name, key) if isinstance(key, CodeKey) else brief(key)
+    return repr((name, f"{key.part.kind} {form}".strip(), asked))
+
+
+def _starter_checksum(name: str, key: CodeKey) -> str:
+    """Returns the checksum by which the check recognizes a definition that is still the starter."""
+    definition = re.findall(_DEFINITION.format(name), code_cell(name, key), re.M)[0]
+    text = re.sub(_LEFT_OUT, "", definition, flags=re.S)
+    return f"{zlib.crc32(text.encode()):08x}"
 
 
 def brief(key: Key) -> str:

@@ -66,7 +66,7 @@ def _describe_failed_cell(name: str, cell: str, run: CellRun, error: str) -> str
     if re.match(r"(Syntax|Indentation|Tab)Error\b", error):
         return f"{cell} has a syntax error" + (f" at line {run.line}" if run.line else "")
     if run.outcome is Outcome.FINISHED or run.line is not None:
-        return f"{cell} stopped with {error} before {name} was set"
+        return f"{cell} stopped with {error.rstrip('.')} before {name} was set"
     return f"{cell}, which sets {name}, {error}"
 
 

@@ -232,7 +232,7 @@ def _describe_stops(asked: PracticeQuestion, evidence: Evidence) -> Mapping[str,
 
 def _stop_sentence(run: CellRun) -> str:
     line = f" in line {run.line}" if run.line else ""
-    return f"Your code stopped{line}: {run.trouble}."
+    return f"Your code stopped{line}: {run.trouble.rstrip('.')}."
 
 
 def _tool_cells(asked: PracticeQuestion) -> list[Cell]:
