@@ -13,7 +13,14 @@ from grader import units
 from grader.bank.shape import iter_marked
 from grader.bank.yaml12 import Located, Path_
 from grader.errors import SpecError
-from grader.expressions import FUNCTIONS, ExpressionError, TextError, free_names, names_in
+from grader.expressions import (
+    FUNCTIONS,
+    ExpressionError,
+    TextError,
+    free_names,
+    line_of_name,
+    names_in,
+)
 from grader.model import Part, Problem
 from grader.registry import suggest
 
@@ -106,7 +113,8 @@ def check_names(problem: Problem, source: Located) -> Iterator[SpecError]:
     answers = {p.id for p in problem.parts}
     for index, part in enumerate(problem.parts):
         at = ("parts", index)
-        yield from _check_name(part.id, bound, source, (*at, "id"))
+        if _NAME.match(part.id) and not keyword.iskeyword(part.id):  # else reported with the ids
+            yield from _check_name(part.id, bound, source, (*at, "id"))
         earlier = [p.id for p in problem.parts[:index]]
         taken = {**bound, **dict.fromkeys(earlier, at)}
         for name in part.local_names():
@@ -211,16 +219,16 @@ def check_text(text: str, known: set[str], source: Located, at: Path_) -> Iterat
     try:
         names = free_names(text)
     except TextError as error:
-        where = source.at(at)
-        line = (where.line or 1) + (error.line or 1)
         yield SpecError(
             f"in the text of {describe_path(at)}: {error.what}",
-            where=dataclasses.replace(where, line=line, column=None) if "\n" in text else where,
+            where=source.at_line(at, error.line or 1),
             fix=error.fix or "check the braces: {{ name }}",
         )
         return
     for name in sorted(names - known - set(units.named_units())):
-        yield _unknown_name_error(name, known, f"the text of {describe_path(at)}", source, at)
+        unknown = _unknown_name_error(name, known, f"the text of {describe_path(at)}", source, at)
+        where = source.at_line(at, line_of_name(text, name))
+        yield SpecError(unknown.what, where=where, fix=unknown.fix)
 
 
 def _unknown_name_error(

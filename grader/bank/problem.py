@@ -133,11 +133,10 @@ def _line_and_column(error: SpecError) -> tuple[int, int]:
 
 def _iter_parts(source: Located) -> Iterator[PartialRecord]:
     """Yields every part, validated by its kind."""
-    listed = source.data.get("parts") if isinstance(source.data, dict) else None
-    if listed is None:
+    if not isinstance(source.data, dict) or "parts" not in source.data:
         return  # the missing key is reported with the problem's keys
-    if not listed:
-        what = f"'parts' should be a list of parts, saw {describe(listed)}"
+    if not source.data["parts"]:
+        what = f"'parts' should be a list of parts, saw {describe(source.data['parts'])}"
         error = source.error(("parts",), what, "add '- id: …' lines")
         yield PartialRecord(None, (error,), (("parts",),))
         return

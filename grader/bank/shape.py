@@ -149,7 +149,7 @@ def describe(value: object) -> str:
         case dict():
             return "keys and values"
         case _:
-            return "a list"
+            return "a list" if value else "an empty list"
 
 
 def _field_names(record: type) -> list[str]:

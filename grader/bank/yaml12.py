@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NoReturn
@@ -30,6 +30,9 @@ _WORDS: Mapping[str, object] = {
     **dict.fromkeys((".nan", ".NaN", ".NAN"), float("nan")),
 }
 
+_BEFORE_COLON = "simple key"
+"""What the parser says that it was reading when it did not find the colon of a key."""
+
 Path_ = tuple[str | int, ...]
 
 
@@ -43,6 +46,8 @@ class Located:
     """Maps paths to the line and column of the value, from 1."""
     keys: Mapping[Path_, tuple[int, int]]
     """Maps paths to the line and column of the key, from 1."""
+    blocks: Collection[Path_] = ()
+    """The paths of texts after '|', whose lines are lines of the file."""
 
     def at(self, path: Path_, *, key: bool = False) -> Location:
         """Returns the location of *path*, or of the nearest enclosing piece that the file has."""
@@ -53,6 +58,12 @@ class Located:
                     return Location(self.file, *places[nearest_path])
             nearest_path = nearest_path[:-1]
         return Location(self.file, *self.values.get((), (1, 1)))
+
+    def at_line(self, path: Path_, line: int) -> Location:
+        """Returns the location of a line, from 1, of the text at *path*, as far as it is known."""
+        if path not in self.blocks:
+            return self.at(path)
+        return Location(self.file, self.values[path][0] + line)
 
     def error(self, path: Path_, what: str, fix: str | None, *, key: bool = False) -> SpecError:
         """Returns the error for the piece at *path*; *fix* says what to do."""
@@ -118,14 +129,16 @@ def parse_yaml(raw: bytes, file: str) -> Located:
     try:
         return _Builder(text, file).build()
     except yaml.MarkedYAMLError as error:
-        mark = error.problem_mark or error.context_mark
+        # The parser notices only at the next key that the colon of a key is missing.
+        is_late = _BEFORE_COLON in (error.context or "")
+        mark = (not is_late and error.problem_mark) or error.context_mark
         problem = error.problem or error.context or ""
         # Some versions of the parser refuse deep nesting before they return its first event.
         deep = "nesting depth" in problem
         raise SpecError(
             f"nested more than {MAX_DEPTH} deep" if deep else f"not YAML: {problem}",
             where=Location(file, mark.line + 1, mark.column + 1) if mark else Location(file),
-            fix="flatten it" if deep else _suggest_fix(error.problem or "", _line_of(text, mark)),
+            fix="flatten it" if deep else _suggest_fix(error, _line_of(text, mark)),
         ) from None
     except yaml.reader.ReaderError as error:
         line = text[: error.position].count("\n") + 1
@@ -141,16 +154,33 @@ def _line_of(text: str, mark: Any) -> str:
     return lines[mark.line] if mark and mark.line < len(lines) else ""
 
 
-def _suggest_fix(problem: str, line: str) -> str:
-    """Returns what to do about *problem*, which the parser found in *line*."""
+def _suggest_fix(error: yaml.MarkedYAMLError, line: str) -> str:
+    """Returns what to do about *error*, which the parser found in *line*."""
+    problem, context = error.problem or "", error.context or ""
+    first = error.context_mark.line + 1 if error.context_mark else 0
     is_indented_by_tab = "\t" in line[: len(line) - len(line.lstrip())]
-    if "\\t" in problem or "tab" in problem or is_indented_by_tab:
-        return "indent with spaces, not with tabs"
-    if "mapping values are not allowed" in problem:
-        return "put text that contains ': ' in quotes, and check the indentation"
-    if "expected <block end>" in problem or "did not find expected" in problem:
-        return "check the indentation, and put text that starts with a quote or brace in quotes"
-    return "put text with special characters in quotes, or write it as a block after '|'"
+    is_conflict = line.startswith(("<<<<<<<", "=======", ">>>>>>>"))
+    fixes = {
+        "indent with spaces, not with tabs": "\\t" in problem
+        or "tab" in problem
+        or is_indented_by_tab,
+        "resolve the merge conflict, and remove its markers": is_conflict,
+        "write 'key: value', with a space after the colon": _BEFORE_COLON in context,
+        f"end the quote that line {first} begins, and put text with backslashes in single quotes": (
+            "quoted scalar" in context
+        ),
+        f"close the bracket that line {first} opens, and put commas between its items": (
+            "flow" in context
+        ),
+        "put text that contains ': ' in quotes, and check the indentation": (
+            "mapping values are not allowed" in problem
+        ),
+        "check the indentation, and put text that starts with a quote or brace in quotes": (
+            "expected <block end>" in problem or "did not find expected" in problem
+        ),
+    }
+    otherwise = "put text with special characters in quotes, or write it as a block after '|'"
+    return next((fix for fix, applies in fixes.items() if applies), otherwise)
 
 
 def _line_and_column(event: yaml.Event) -> tuple[int, int]:
@@ -167,6 +197,7 @@ class _Builder:
         self._file = file
         self._values: dict[Path_, tuple[int, int]] = {}
         self._keys: dict[Path_, tuple[int, int]] = {}
+        self._blocks: set[Path_] = set()
         self._nodes = 0
 
     def build(self) -> Located:
@@ -178,7 +209,7 @@ class _Builder:
                     fix = "keep only one document per file"
                     self._refuse("a second document starts here", event, fix)
                 data = self._build_node(next(self._events), ())
-        return Located(self._file, data, self._values, self._keys)
+        return Located(self._file, data, self._values, self._keys, self._blocks)
 
     def _refuse(self, what: str, event: yaml.Event, fix: str) -> NoReturn:
         raise SpecError(what, where=Location(self._file, *_line_and_column(event)), fix=fix)
@@ -199,6 +230,8 @@ class _Builder:
             self._refuse(f"unknown tag '{tag}'", event, "remove it; put text in quotes instead")
         self._values[path] = _line_and_column(event)
         if isinstance(event, yaml.ScalarEvent):
+            if event.style == "|":
+                self._blocks.add(path)
             plain = event.style in (None, "") and not tag
             return scalar(event.value) if plain else event.value
         if isinstance(event, yaml.SequenceStartEvent):

@@ -93,6 +93,10 @@ def _syntax_error(line: str, offset: int, start: int) -> ExpressionError:
     fix = "check operators, quotes, and brackets"
     if re.search(r"(?<![<>=!])=(?!=)", line):
         fix = "write '==' to compare"
+    elif re.search(r"\d%", line):
+        fix = "write a share as a number: 0.5 for 50%"
+    elif re.search(r"\d +(?!(?:and|or|if|else|not|in|is)\b)[^\W\d]", line):
+        fix = "write '*' between a number and its unit"
     return ExpressionError(what, start + offset + 1, fix)
 
 

@@ -36,6 +36,11 @@ def free_names(text: str) -> frozenset[str]:
     return _compile(text).names
 
 
+def line_of_name(text: str, name: str) -> int:
+    """Returns the line of the first use of *name*, one of the `free_names` of *text*."""
+    return _compile(text).lines.get(name, 1)
+
+
 def _has_placeholders(text: str) -> bool:
     return "{" in text and ("{{" in text or "{%" in text or "{#" in text)
 
