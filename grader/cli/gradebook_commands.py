@@ -112,6 +112,8 @@ def _copy(
 
     from_, to = place_of(source), place_of(target, gradebook)
     copied = copy_gradebook(from_, to, evidence=evidence)
+    if from_.folder and to.folder:
+        _keep_release(from_.folder, to.folder)
     old = switch_to_copy(from_, to) if switch else None
     where = display_address(to.url)
     if as_json:
@@ -122,3 +124,16 @@ def _copy(
         files = f" and {count_of(copied.evidence, 'file')} of evidence"
     click.echo(f"Copied {count_of(copied.rows, 'row')}{files} to {where}; both are equal.")
     return old
+
+
+def _keep_release(former: Path, folder: Path) -> None:
+    """Lets the results in *folder*, a copy of those in *former*, find the same release."""
+    from grader.gradebook import Gradebook
+    from grader.release.papers import SOURCE
+
+    with Gradebook.open(folder) as book:
+        source = str(book.setting(SOURCE) or "")
+        file = (former / source).resolve()
+        if file.exists() and not (folder / source).exists():
+            # Not a relative path, because backups are moved.
+            book.set_setting(SOURCE, str(file))

@@ -85,6 +85,15 @@ class TestCopies:
         assert again["executed"] == 0
         assert gradebook_of(tmp_path / "backup") == gradebook_of(tmp_path / "out")
 
+    def test_a_backup_elsewhere_finds_the_release_and_so_does_what_is_restored(self, tmp_path):
+        home = a_class(tmp_path, 1)
+        home.graded(tmp_path / "out")
+        ok("gradebook", "backup", tmp_path / "out", tmp_path / "backups/1")
+        ok("report", tmp_path / "backups/1")
+        (tmp_path / "backups").rename(tmp_path / "moved")
+        ok("gradebook", "restore", tmp_path / "moved/1", tmp_path / "new/results")
+        ok("report", tmp_path / "new/results")
+
     def test_it_never_writes_over_a_gradebook(self, tmp_path):
         for name in ("a", "b"):
             with Gradebook.open(tmp_path / name, create=True) as book:
