@@ -8,6 +8,7 @@ import click
 
 from grader.cli.options import JSON, print_json
 from grader.cli.parameters import example_lines, option, subcommand
+from grader.files import read_bytes, write_atomic
 from grader.text.words import count_of
 
 
@@ -113,6 +114,7 @@ def _copy(
     from_, to = place_of(source), place_of(target, gradebook)
     copied = copy_gradebook(from_, to, evidence=evidence)
     if from_.folder and to.folder:
+        _copy_files(from_.folder, to.folder)
         _keep_release(from_.folder, to.folder)
     old = switch_to_copy(from_, to) if switch else None
     where = display_address(to.url)
@@ -124,6 +126,18 @@ def _copy(
         files = f" and {count_of(copied.evidence, 'file')} of evidence"
     click.echo(f"Copied {count_of(copied.rows, 'row')}{files} to {where}; both are equal.")
     return old
+
+
+def _copy_files(former: Path, folder: Path) -> None:
+    """Copies the files beside a gradebook that later commands need: corrected specs, and the cells
+    of an assignment of nbgrader."""
+    from grader.integrations.nbgrader.source import FILE
+    from grader.release.papers import CORRECTIONS
+
+    for file in (*(former / CORRECTIONS).glob("*"), former / FILE):
+        if file.is_file():
+            data = read_bytes(file, "a file of the gradebook")
+            write_atomic(folder / file.relative_to(former), data, durable=True, private=True)
 
 
 def _keep_release(former: Path, folder: Path) -> None:

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 
 # Settings of the gradebook about the release that its results belong to.
 RELEASE, SOURCE, CORRECTED = "release", "release_file", "corrected_release"
+CORRECTIONS = "corrected"  # a folder of the results
 SEATS = "seats"
 """The setting with each student's version on paper, by id; None for absent students."""
 _REMEMBERED = 16
@@ -342,7 +343,7 @@ def _load_correction(book: Gradebook, release: Release) -> Release | None:
 
 def _correction_path(book: Gradebook, release_id: str, ending: str) -> Path:
     # Named by its id, so that an unfinished correction never replaces another one.
-    return book.folder / "corrected" / f"{release_id}{ending}"
+    return book.folder / CORRECTIONS / f"{release_id}{ending}"
 
 
 def keep_correction(book: Gradebook, corrected: Release | None, *, by: str, why: str) -> None:

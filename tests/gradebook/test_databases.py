@@ -85,14 +85,21 @@ class TestCopies:
         assert again["executed"] == 0
         assert gradebook_of(tmp_path / "backup") == gradebook_of(tmp_path / "out")
 
-    def test_a_backup_elsewhere_finds_the_release_and_so_does_what_is_restored(self, tmp_path):
+    def test_a_backup_elsewhere_finds_the_release_and_has_the_corrected_specs(self, tmp_path):
         home = a_class(tmp_path, 1)
         home.graded(tmp_path / "out")
+        spec = next((home.home / "bank/problems").glob("*/sample.yaml"))
+        spec.write_text(spec.read_text().replace("points: 2", "points: 7"))
+        ok("score", tmp_path / "out", "--bank", home.home / "bank", "--specs", "current")
+        (tmp_path / "out/assignment.json").write_text("{}")
         ok("gradebook", "backup", tmp_path / "out", tmp_path / "backups/1")
         ok("report", tmp_path / "backups/1")
         (tmp_path / "backups").rename(tmp_path / "moved")
         ok("gradebook", "restore", tmp_path / "moved/1", tmp_path / "new/results")
         ok("report", tmp_path / "new/results")
+        assert (tmp_path / "new/results/assignment.json").read_text() == "{}"
+        with Gradebook.open(tmp_path / "new/results") as book:
+            assert next(mark.max_points for grade in book.grades() for mark in grade.marks) == 7
 
     def test_it_never_writes_over_a_gradebook(self, tmp_path):
         for name in ("a", "b"):
