@@ -6,7 +6,7 @@ import dataclasses
 import keyword
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
 
 from grader import units
@@ -124,7 +124,7 @@ def check_names(problem: Problem, source: Located) -> Iterator[SpecError]:
     for path, marker, text in iter_marked(problem):
         if marker == "text" and path[0] not in ("parts", "figures"):
             after = answers if path[0] == "explanation" else set()
-            yield from check_text(text, known | after, source, path)
+            yield from check_text(text, known | after, source, path, answers)
 
 
 def _check_name(
@@ -180,7 +180,7 @@ def _check_part(
         elif marker == "text":
             staff = _FOR_STAFF & {str(step) for step in path}
             allowed = expressions if staff else known | set(part.local_names())
-            yield from check_text(written, allowed, source, path)
+            yield from check_text(written, allowed, source, path, answers)
 
 
 def check_expression(
@@ -214,8 +214,13 @@ def check_expression(
         )
 
 
-def check_text(text: str, known: set[str], source: Located, at: Path_) -> Iterator[SpecError]:
-    """Yields errors in the placeholders of a text, such as names that are not *known*."""
+def check_text(
+    text: str, known: set[str], source: Located, at: Path_, answers: Collection[str] = ()
+) -> Iterator[SpecError]:
+    """Yields errors in the placeholders of a text, such as names that are not *known*.
+
+    *answers* are the ids of the problem's parts, whose answers most texts can't print.
+    """
     try:
         names = free_names(text)
     except TextError as error:
@@ -226,9 +231,14 @@ def check_text(text: str, known: set[str], source: Located, at: Path_) -> Iterat
         )
         return
     for name in sorted(names - known - set(units.named_units())):
-        unknown = _unknown_name_error(name, known, f"the text of {describe_path(at)}", source, at)
-        where = source.at_line(at, line_of_name(text, name))
-        yield SpecError(unknown.what, where=where, fix=unknown.fix)
+        inside = f"the text of {describe_path(at)}"
+        if name in answers:
+            what = f"{inside} can't print the answer '{name}'"
+            fix: str | None = "print it in the problem's 'explanation:', which is published last"
+        else:
+            unknown = _unknown_name_error(name, known, inside, source, at)
+            what, fix = unknown.what, unknown.fix
+        yield SpecError(what, where=source.at_line(at, line_of_name(text, name)), fix=fix)
 
 
 def _unknown_name_error(

@@ -164,6 +164,7 @@ def _suggest_fix(error: yaml.MarkedYAMLError, line: str) -> str:
         "indent with spaces, not with tabs": "\\t" in problem
         or "tab" in problem
         or is_indented_by_tab,
+        "replace the no-break spaces of this line with spaces": "\u00a0" in line,
         "resolve the merge conflict, and remove its markers": is_conflict,
         "write 'key: value', with a space after the colon": _BEFORE_COLON in context,
         f"end the quote that line {first} begins, and put text with backslashes in single quotes": (

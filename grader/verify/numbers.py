@@ -79,11 +79,11 @@ def check_readable_numbers(case: Case) -> Iterator[Finding]:
             fix = "choose a larger or smaller unit, or other parameters"
             yield case.part_finding("readable-numbers", part_id, what, fix)
         if not isinstance(key.value, int) and not key.low < key.high:
-            what = (
-                f"only exactly {units.format_number(key.value)} is accepted; "
-                "a relative tolerance has no width at zero"
-            )
-            fix = "give an absolute tolerance, or exclude zero with 'where:'"
+            what = f"only exactly {units.format_number(key.value)} is accepted"
+            fix = "widen the tolerance, since answers are rounded"
+            if not key.value:
+                what += "; a relative tolerance has no width at zero"
+                fix = "give an absolute tolerance, or exclude zero with 'where:'"
             yield case.part_finding("tolerance", part_id, what, fix)
 
 

@@ -103,6 +103,7 @@ def test_yaml_that_is_not_used_here_is_refused_with_its_line(
         ('a: 1\nb: "x\nc: |\n  $2 \\cdot x$', "end the quote that line 2 begins"),
         ("a: 1\nb: [x, y\nc: 2", "close the bracket that line 2 opens"),
         ("a: 1\nb: {x: 1\nc: 2", "close the bracket that line 2 opens"),
+        ("a:\n  - b: 1\n   \u00a0c: 2", "no-break spaces"),
     ],
 )
 def test_a_slip_that_the_parser_notices_later_is_named_where_it_is(text: str, fix: str) -> None:
@@ -326,7 +327,9 @@ def test_an_answer_of_a_later_part_can_not_be_used() -> None:
 
 def test_an_answer_can_not_be_printed_in_a_later_ask() -> None:
     text = SPEC.replace("Which number format is it?", "With {{ share }}, which format is it?")
-    assert "unknown name 'share'" in only_error(text).what
+    error = only_error(text)
+    assert error.what == "the text of 'ask' can't print the answer 'share'"
+    assert "in the problem's 'explanation:'" in str(error.fix)
 
 
 def test_the_file_name_must_be_the_id(tmp_path: Path) -> None:

@@ -90,6 +90,22 @@ def test_the_gate_finds_each_class_of_defect(check: str, tmp_path: Path) -> None
     assert check in checks(result), [str(f) for f in result.findings] + list(result.errors)
 
 
+@pytest.mark.parametrize(
+    ("old", "new", "fix"),
+    [
+        ("relative: 1%", "relative: 0%", "widen the tolerance"),
+        ("answer: weights / gpus\n", "answer: 0 * weights / gpus\n", "give an absolute tolerance"),
+    ],
+)
+def test_a_tolerance_without_width_says_how_to_widen_it(
+    old: str, new: str, fix: str, tmp_path: Path
+) -> None:
+    result = gate(tmp_path, SPEC.replace(old, new), seeds=1)
+    found = next(f for f in result.findings if f.check == "tolerance")
+    assert fix in str(found.fix)
+    assert ("at zero" in found.what) == ("0 *" in new)
+
+
 def test_two_mistakes_that_coincide_are_found(tmp_path: Path) -> None:
     twin = "      - {id: twin, value: weights / (gpus / 2), feedback: That is half the GPUs.}\n"
     spec = SPEC.replace("  - id: bound", twin + "  - id: bound")
