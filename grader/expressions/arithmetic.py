@@ -53,7 +53,8 @@ def require_numeric(value: object, verb: str) -> int | float | Quantity:
         return int(value)
     if isinstance(value, float):
         return float(value)
-    raise ExpressionError(f"can't {verb} {describe_type(value)}")
+    fix = "a quantity has numbers and a 'unit:', such as {choice: [1, 2], unit: GB}"
+    raise ExpressionError(f"can't {verb} {describe_type(value)}", fix=fix)
 
 
 def _make_operator(verb: str, operate: Callable[..., Value]) -> Operator:
