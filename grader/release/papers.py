@@ -337,6 +337,9 @@ def _load_correction(book: Gradebook, release: Release) -> Release | None:
         return None
     file = _correction_path(book, named, ".json")
     file = file if file.exists() else _correction_path(book, named, ".pack")
+    if not file.exists():
+        fix = f"copy '{CORRECTIONS}' from the results folder of which this is a copy"
+        raise SetupError("the corrected specs are not here", where=str(file.parent), fix=fix)
     # Students may have been added to the release since the correction.
     return replace(load_release(file), students=release.students)
 
@@ -349,12 +352,10 @@ def _correction_path(book: Gradebook, release_id: str, ending: str) -> Path:
 def keep_correction(book: Gradebook, corrected: Release | None, *, by: str, why: str) -> None:
     """Puts the specs of *corrected* in force, or those of the release if it is None."""
     if corrected is not None:
-        data = release_bytes(corrected)
-        ending = ".json"
+        data, ending = release_bytes(corrected), ".json"
         key = _key_of(book)
         if key is not None:  # a correction of a sealed release must be sealed as well
-            data = sealed.seal(data, corrected.id, key)
-            ending = ".pack"
+            data, ending = sealed.seal(data, corrected.id, key), ".pack"
         write_atomic(_correction_path(book, corrected.id, ending), data, durable=True, private=True)
     value = corrected.id if corrected else None
     if book.setting(CORRECTED) != value:

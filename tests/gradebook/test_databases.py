@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -85,7 +86,10 @@ class TestCopies:
         assert again["executed"] == 0
         assert gradebook_of(tmp_path / "backup") == gradebook_of(tmp_path / "out")
 
-    def test_a_backup_elsewhere_finds_the_release_and_has_the_corrected_specs(self, tmp_path):
+    @pytest.mark.thorough
+    def test_a_backup_elsewhere_finds_the_release_and_has_the_corrected_specs(
+        self, tmp_path, capsys
+    ):
         home = a_class(tmp_path, 1)
         home.graded(tmp_path / "out")
         spec = next((home.home / "bank/problems").glob("*/sample.yaml"))
@@ -100,6 +104,9 @@ class TestCopies:
         assert (tmp_path / "new/results/assignment.json").read_text() == "{}"
         with Gradebook.open(tmp_path / "new/results") as book:
             assert next(mark.max_points for grade in book.grades() for mark in grade.marks) == 7
+        shutil.rmtree(tmp_path / "new/results/corrected")
+        said = fails(capsys, "report", tmp_path / "new/results")
+        assert "results/corrected: the corrected specs are not here" in said
 
     def test_it_never_writes_over_a_gradebook(self, tmp_path):
         for name in ("a", "b"):
