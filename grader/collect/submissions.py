@@ -57,8 +57,8 @@ class CollectedSubmissions:
     notices: tuple[Notice, ...]
     missing: tuple[str, ...]
     same_exam: Mapping[str, tuple[Submission, ...]] = field(default_factory=dict)
-    """For students with several attempts, those that fit the exam as well as the one to grade,
-    newest first."""
+    """By student: the attempts that can be read and fit the exam as well as the one to grade,
+    newest first; no entry if there are none."""
 
     def only(self, students: Collection[str]) -> CollectedSubmissions:
         """Returns what belongs to *students*."""
@@ -141,7 +141,7 @@ def collect(
         earlier=tuple(submission for s in order for submission in submissions[s][1:]),
         notices=notices.all(),
         missing=tuple(s for s in known if s not in submissions),
-        same_exam={student: same for student, same in same_exam.items() if len(same) > 1},
+        same_exam={student: same for student, same in same_exam.items() if same},
     )
 
 

@@ -24,6 +24,8 @@ class GradedAttempts:
     """Without manual changes."""
     scores: Mapping[tuple[str, str], float] = field(default_factory=dict)
     """The points with manual changes, before deductions."""
+    max_scores: Mapping[tuple[str, str], float] = field(default_factory=dict)
+    """The maximum points of the parts that count."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,11 +50,15 @@ def read_attempts(book: Gradebook, preview: GradePreview | None = None) -> Grade
         for grade in book.attempt_grades(of_several=True)
     }
     by_hand = overrides_by_student(book.overrides())
-    scores = {
-        key: drop_parts(with_overrides(grade, by_hand.get(grade.student, {})), dropped).score
+    counted = {
+        key: drop_parts(with_overrides(grade, by_hand.get(grade.student, {})), dropped)
         for key, grade in grades.items()
     }
-    return GradedAttempts(grades=grades, scores=scores)
+    return GradedAttempts(
+        grades=grades,
+        scores={key: grade.score for key, grade in counted.items()},
+        max_scores={key: grade.max_score for key, grade in counted.items()},
+    )
 
 
 def in_counting_order(
@@ -71,7 +77,7 @@ def in_counting_order(
             order += mine  # the only one, or the newest waits for its grade
             continue
         scores = {attempt.sha256: attempts.scores[id_, attempt.sha256] for attempt in graded}
-        max_score = attempts.grades[id_, mine[-1].sha256].max_score
+        max_score = attempts.max_scores[id_, mine[-1].sha256]
         student = students.get(id_, Student(id=id_))
         others = [attempt for attempt in mine if attempt.sha256 not in scores]
         order += (*others, *policy.order(student, graded, scores, max_score))

@@ -174,19 +174,21 @@ def rows_of(
     policy = policy or policy_of(book, graded.exam)
     grades: Iterable[Grade] = map(preview.grade, book.grades(only))
     attempts = GradedAttempts()
+    counting = submissions
     if policy is not None and policy.may_choose_attempt:
         attempts = read_attempts(book, preview)
-        submissions = in_counting_order(policy, graded.students, submissions, attempts)
-        grades = counting_grades(grades, submissions, attempts)
+        counting = in_counting_order(policy, graded.students, submissions, attempts)
+        grades = counting_grades(grades, counting, attempts)
     rows = tally(
         students,
         grades,
         overrides=book.overrides(only),
-        submissions=submissions,
+        submissions=counting,
         max_points=_max_points(graded, adjustments.dropped),
         dropped=adjustments.dropped,
     )
     if policy is not None:
+        # In the order of the files, which tells an attempt's number if its time is unknown.
         rows = apply_policy(policy, rows, submissions, attempts.scores)
     rows = apply_curve(adjustments.curve, rows)
     warnings_by_file = collect_warnings(book, submissions)

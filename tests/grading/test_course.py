@@ -52,11 +52,12 @@ def home(made: Path, tmp_path: Path) -> Path:
     return tmp_path
 
 
-def hand_in(home: Path, student: str, name: str, *, wrong: bool = False) -> None:
-    """Adds an attempt, newer than those with smaller names; right, or *wrong* in every answer."""
+def hand_in(home: Path, student: str, name: str, *, wrong: bool = False, code: str = "") -> None:
+    """Adds an attempt, newer than those with smaller names; right, or *wrong* in every answer, or
+    with *code* at its end."""
     data = json.loads((home / "in" / student / "1.ipynb").read_text())
     path = home / "in" / student / f"{name}.ipynb"
-    added = "q1_share = 1e-30\nq1_bound = None" if wrong else f"attempt = {name}"
+    added = "q1_share = 1e-30\nq1_bound = None" if wrong else code or f"attempt = {name}"
     cell = next(c for c in reversed(data["cells"]) if c["cell_type"] == "code")
     data["cells"].append({**cell, "id": f"added-{name}", "source": added, "metadata": {}})
     path.write_text(json.dumps(data))
@@ -585,3 +586,54 @@ def test_a_table_of_times_names_copies_and_files_with_exclamation_marks(home: Pa
     for first, second in (("07", "05"), ("05", "07")):
         graded(home, times=times.format(f"2026-10-{first} 12:00", f"2026-10-{second} 12:00"))
         assert score_of(home) == 1, "the earliest time of equal files counts"
+
+
+@pytest.mark.parametrize(
+    "policy", ["limit: 1", "count: best, limit: 2", "count: best, deduct: 10%"]
+)
+def test_attempts_without_times_are_numbered_by_the_dates_of_their_files(
+    home: Path, policy: str
+) -> None:
+    hand_in(home, "ada", "2", wrong=True)
+    hand_in(home, "ada", "3", wrong=True)
+    graded(home, attempts(f"{{{policy}}}"))
+    assert score_of(home) == 1, "the first attempt counts, and it is not the third"
+    assert "deduction" not in grade_of(home)
+
+
+def test_the_best_attempt_is_chosen_by_the_points_of_the_parts_that_count(home: Path) -> None:
+    hand_in(home, "ada", "2", code="q1_share *= 2")  # a mistake that keeps a quarter
+    hand_in(home, "ada", "3")
+    shutil.copy(home / "in" / "ada" / "2.ipynb", home / "in" / "ada" / "1.ipynb")
+    os.utime(home / "in" / "ada" / "1.ipynb", (1_700_000_001,) * 2)
+    (home / "in" / "ada" / "2.ipynb").unlink()
+    graded(home, attempts("{count: best, deduct: 60%}"))
+    assert grade_of(home)["score"] == 1.5, "3 - 60% of 3 is less"
+    drop = ("--drop", "sample/bound", "--apply", "--why", "unclear", "--by", "kim")
+    ok("what-if", home / "results", *drop, "--bank", home / "bank")
+    assert grade_of(home)["score"] == pytest.approx(2 - 0.6 * 2), "which is more than 0.5"
+
+
+def damage(home: Path, name: str) -> None:
+    """Adds an attempt of ada that can't be read, newer than those with smaller names."""
+    path = home / "in" / "ada" / f"{name}.ipynb"
+    path.write_text("{")
+    os.utime(path, (1_700_000_000 + int(name),) * 2)
+
+
+@pytest.mark.parametrize("count", ["best", "mean"])
+def test_the_only_older_file_counts_where_all_attempts_do(home: Path, count: str) -> None:
+    graded(home, attempts(f"{{count: {count}}}"))
+    damage(home, "2")
+    for _ in range(2):  # with the older file graded already, and then without any results
+        graded(home, attempts(f"{{count: {count}}}"))
+        assert (grade_of(home)["complete"], score_of(home)) == (True, 1)
+        shutil.rmtree(home / "results")
+
+
+def test_an_unreadable_file_after_the_set_closed_does_not_replace_the_only_other(
+    home: Path,
+) -> None:
+    damage(home, "2")
+    graded(home, times=ATTEMPTS.format(second="2026-10-21 13:00"))
+    assert (grade_of(home)["complete"], score_of(home)) == (True, 1)
