@@ -86,7 +86,9 @@ def apply_curve(curve: GradeCurve | None, rows: Iterable[Row]) -> Iterator[Row]:
 
 def _apply_curve(curve: GradeCurve, row: Row) -> Row:
     """Returns *row* with the curved total and, in its deduction, what the curve changed. Returns
-    *row* itself if the curve does not change the total."""
+    *row* itself if the curve does not change the total, or if the attempt does not count."""
+    if row.deduction is not None and not row.deduction.counts:
+        return row
     total = round(min(max(row.score * curve.factor + curve.points, 0.0), row.max_score), 6)
     if total == row.score:
         return row

@@ -13,7 +13,7 @@ from grader.gradebook import Gradebook
 from grader.grading.course_policy import CoursePolicy, policy_of
 from grader.grading.sources import rows_of, source_of
 from grader.model import Submission
-from grader.model.course import HandedIn
+from grader.model.course import HandedIn, TimeSource
 from grader.model.result import Row
 
 
@@ -61,17 +61,15 @@ def _late_line(
     sha256 = (row.grade.submission_sha256 if row.grade else None) or ""
     submission = files.get((row.student.id, sha256))
     attempts = policy.attempts_of([submission], {}) if submission else ()
-    received = policy.rules_of(row.student).received or (attempts[0].received if attempts else None)
-    if attempts and attempts[0].source:
-        source = attempts[0].source.value
-    else:
-        source = "staff" if received else ""
+    stated = policy.rules_of(row.student).received
+    received = stated or (attempts[0].received if attempts else None)
+    source = TimeSource.STAFF if stated else attempts[0].source if attempts else None
     deduction = row.deduction
     seconds = deduction.late_seconds if deduction else 0.0
     return LateLine(
         student=row.student.id,
         received=local_text(received, policy.zone) if received else None,
-        source=source,
+        source=source.value if source else "",
         late=seconds > 0,
         late_by=duration_text(timedelta(seconds=seconds)) if seconds else "",
         slip_days=deduction.slip_days if deduction else 0,

@@ -112,10 +112,12 @@ def _with_override(mark: Mark, overrides: Mapping[str, Override]) -> Mark:
     if override is None:
         return mark
     note = f"Manually graded: {override.reason}"
+    # A corrected spec may have lowered the maximum since.
+    points = min(override.points, mark.max_points)
     return replace(
         mark,
-        points=override.points,
-        verdict=_manual_verdict(mark, override.points),
+        points=points,
+        verdict=_manual_verdict(mark, points),
         # "Waiting for manual grading" would no longer be true.
         feedback=note if mark.points is None or not mark.feedback else f"{mark.feedback}\n\n{note}",
     )

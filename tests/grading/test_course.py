@@ -637,3 +637,24 @@ def test_an_unreadable_file_after_the_set_closed_does_not_replace_the_only_other
     damage(home, "2")
     graded(home, times=ATTEMPTS.format(second="2026-10-21 13:00"))
     assert (grade_of(home)["complete"], score_of(home)) == (True, 1)
+
+
+def test_a_curve_adds_nothing_to_an_attempt_that_does_not_count(home: Path) -> None:
+    times = "student,received\nada,2026-10-21 12:00\nbo,2026-10-06 12:00\n"
+    graded(home, times=times)
+    assert (score_of(home), score_of(home, "bo")) == (0, pytest.approx(0.75))
+    curve = ("--curve", "1+0.5", "--apply", "--why", "The exam was long.", "--by", "kim")
+    ok("what-if", home / "results", *curve, "--bank", home / "bank")
+    assert (grade_of(home)["score"], grade_of(home, "bo")["score"]) == (0, 2.75)
+    assert "Curve" not in grade_of(home)["deduction"]["why"]
+
+
+def test_a_time_that_staff_state_is_listed_as_theirs(home: Path) -> None:
+    grant = "{student: ada, set: quiz, received: 2026-10-06 12:00, why: seen, by: kim}"
+    graded(home, HEAD + LATE + DUE + f"grants:\n- {grant}\n", TWO_DAYS_LATE)
+    lines = json.loads(ok("course", "late", home / "results", "--all", "--json").stdout)
+    assert [(line["student"], line["source"]) for line in lines] == [
+        ("ada", "staff"),
+        ("bo", "platform"),
+    ]
+    assert score_of(home) == pytest.approx(0.75)

@@ -207,6 +207,13 @@ def test_the_verdict_goes_with_the_points_given_by_hand(engine, points, verdict)
     assert row.marks[0].verdict is verdict
 
 
+def test_points_by_hand_count_up_to_a_maximum_that_was_lowered_since():
+    row = rows_of([a_grade("ada", a_mark())], overrides=[an_override(points=3.0)])["ada"]
+    assert (row.score, row.max_score) == (2.0, 2.0)
+    assert row.marks[0].verdict is Verdict.CORRECT
+    assert row.overrides["q1_size"].points == 3.0, "what the person gave stays"
+
+
 def test_an_override_for_a_mark_that_is_gone_is_kept_apart():
     lost = an_override("q9_gone", 5.0)
     row = rows_of([a_grade("ada", a_mark())], overrides=[lost])["ada"]
