@@ -64,19 +64,21 @@ def deduction_for(rules: Rules, attempt: Attempt, max_score: float, zone: ZoneIn
 
     Without a trusted time, nothing is deducted.
     """
-    due = due_time(rules, attempt.started)
-    deadline = due or rules.closes
+    due, closes = due_time(rules, attempt.started), rules.closes
+    # Without a due date, nothing is late, but nothing counts after closing.
+    closes_first = closes is not None and (due is None or closes < due)
+    deadline = closes if closes_first else due
     received = rules.received or attempt.received
     if deadline is None or received is None or attempt.by_staff or received <= deadline:
         return _NO_DEDUCTION
     late = _Lateness(due=deadline, received=received, zone=zone)
-    if due is None:  # without a due date, nothing is late, but nothing counts after closing
+    if closes_first:
         why = f"{late.describe('closing date')}, so this attempt does not count."
         return replace(late.deduction(why), counts=False)
     grace = parse_duration(rules.late.grace)
     if late.span <= grace:
         return late.deduction(f"{late}; within the grace period of {rules.late.grace}.")
-    if rules.closes is not None and received > rules.closes:
+    if closes is not None and received > closes:
         return late.rejection("after the set closed")
     if rules.late.accept and not rules.late.deduct:
         return late.deduction(f"{late}; nothing is deducted.")
@@ -127,8 +129,9 @@ class _Lateness:
 
     def with_slip_days(self, days: int) -> _Lateness:
         """Returns the lateness if the due date were *days* later, at the same time of day."""
-        later = _local(self.due, self.zone) + timedelta(days=days)
-        return replace(self, due=later.replace(tzinfo=self.zone, fold=1).astimezone(UTC))
+        later = (_local(self.due, self.zone) + timedelta(days=days)).replace(tzinfo=self.zone)
+        # A time that occurs twice means the second, and one that is skipped the one an hour later.
+        return replace(self, due=max(later.replace(fold=f).astimezone(UTC) for f in (0, 1)))
 
 
 def _local(time: datetime, zone: ZoneInfo) -> datetime:

@@ -99,6 +99,8 @@ def test_slip_days_move_the_due_date_with_its_grace_period():
             "2026-10-25 02:40+02:00",
             1,
         ),  # the first 2:40 is before the second 2:30
+        ("2027-03-27 02:30", "2027-03-28 03:20", 1),  # 2:30 is skipped: 3:30 is a day later
+        ("2027-03-27 02:30", "2027-03-28 03:31", 2),
     ],
 )
 def test_a_day_ends_at_the_same_time_of_day_even_if_clocks_change(due, received, days):
@@ -146,6 +148,16 @@ def test_without_a_due_date_only_the_closing_date_matters():
     for late, counts in ((timedelta(0), True), (timedelta(seconds=1), False)):
         found = deduction_for(closing, an_attempt(late), 10.0, NEW_YORK)
         assert (found.points, found.counts) == (0, counts)
+
+
+def test_a_students_time_ends_when_the_set_closes():
+    closing = Rules(closes=DUE, minutes=60, late=TEN_PERCENT)
+    started = DUE - timedelta(minutes=10)
+    for late, counts in ((timedelta(0), True), (timedelta(seconds=1), False)):
+        found = deduction_for(closing, an_attempt(late, started=started), 10.0, NEW_YORK)
+        assert (found.points, found.counts) == (0, counts)
+    ended = an_attempt(timedelta(hours=-2), started=DUE - timedelta(hours=4))
+    assert deduction_for(closing, ended, 10.0, NEW_YORK).points == pytest.approx(1.0)
 
 
 def test_where_late_work_is_not_accepted_the_grace_period_still_holds():
