@@ -138,9 +138,10 @@ class CoursePolicy:
 
     def _attempt_of(self, submission: Submission, score: float | None) -> Attempt:
         """Returns *submission* as an attempt, with the time at which it was handed in, if known."""
-        of_file = self._times_by_file.get((submission.student, submission.sha256))
-        of_student = self._times_by_file.get((submission.student, ""))
-        stated = of_file or of_student
+        digests = (submission.sha256, "")  # of the file, or else of all files of the student
+        times = [t for d in digests if (t := self._times_by_file.get((submission.student, d)))]
+        # A line about the file may have only its start.
+        stated = next((time for time in times if time.received), times[0] if times else None)
         received = stated.received if stated else None
         source = stated.source if stated and received else None
         if source in UNTRUSTED and not self.course.file_dates:
@@ -149,7 +150,7 @@ class CoursePolicy:
         if received is None and self.course.file_dates:
             received = submission.received
             source = TimeSource.FILE
-        starts = [time.started for time in (of_file, of_student) if time and time.started]
+        starts = [time.started for time in times if time.started]
         return Attempt(
             sha256=submission.sha256,
             received=_instant(received),

@@ -580,6 +580,12 @@ def test_a_table_with_one_kind_of_time_keeps_the_stored_times_of_the_other(home:
     assert (stored.source, stored.received) == (TimeSource.FORGE, "2026-10-05T09:20:00+00:00")
 
 
+def test_the_start_of_one_file_leaves_the_time_of_all_files_of_its_student(home: Path) -> None:
+    graded(home, times=TWO_DAYS_LATE)
+    graded(home, times="student,file,started\nada,1.ipynb,2026-10-07 11:00\n")
+    assert score_of(home) == pytest.approx(0.5)
+
+
 def test_a_table_of_times_names_copies_and_files_with_exclamation_marks(home: Path) -> None:
     shutil.copy(home / "in" / "ada" / "1.ipynb", home / "in" / "ada" / "copy!.ipynb")
     times = "student,file,received\nada,1.ipynb,{}\nada,copy!.ipynb,{}\n"
