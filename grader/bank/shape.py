@@ -182,8 +182,8 @@ def _real_path(loc: tuple[str | int, ...], source: Located, at: Path_, *, missin
 
 def _make_error(detail: Any, path: Path_, record: type, source: Located, at: Path_) -> SpecError:
     """Returns the error that pydantic found at *path*, in the words of an author."""
-    # A release has no places, so that a path in it is empty.
-    kind, steps = detail["type"], path or detail["loc"]
+    # A release has no places, so that a path in it ends where the record begins.
+    kind, steps = detail["type"], path[len(at) :] or detail["loc"] or path
     name = steps[-1]
     holder = _record_at(record, path[len(at) : -1])
     if kind in ("unexpected_keyword_argument", "extra_forbidden"):

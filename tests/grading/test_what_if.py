@@ -236,6 +236,10 @@ def test_another_late_policy_can_be_tried_and_applied(home: Path) -> None:
         (("--tolerance", "sample/share=.5x"), "can't change 'tolerance sample/share=.5x'"),
         (("--tolerance", "sample/share=1.5.2x"), "can't change 'tolerance sample/share=1.5.2x'"),
         (("--key", "sample/share=weight / gpus"), "weight"),
+        (
+            ("--key", "sample/bound=fp8"),
+            "can't change 'key sample/bound=fp8': unknown key 'answer'",
+        ),
         (("--credit", "sample/share=fp32"), "has no credit"),
         (("--credit", "sample/share=fp33:1"), "did you mean 'fp32'?"),
         (("--curve", "high"), "write 1.05 or 1+2"),
