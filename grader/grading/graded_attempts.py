@@ -9,7 +9,7 @@ from grader.gradebook import Gradebook
 from grader.grading.adjustments import Adjustments, adjustments_of, drop_parts
 from grader.grading.course_policy import CoursePolicy
 from grader.grading.tally import overrides_by_student, with_overrides
-from grader.model import Grade, Student, Submission
+from grader.model import Grade, Student, Submission, Verdict
 from grader.model.grouping import group_by_key
 
 
@@ -24,6 +24,8 @@ class GradedAttempts:
     """Without manual changes."""
     scores: Mapping[tuple[str, str], float] = field(default_factory=dict)
     """The points with manual changes, before deductions."""
+    highest_scores: Mapping[tuple[str, str], float] = field(default_factory=dict)
+    """The points if every open mark earns all of its points."""
     max_scores: Mapping[tuple[str, str], float] = field(default_factory=dict)
     """The maximum points of the parts that count."""
 
@@ -57,8 +59,17 @@ def read_attempts(book: Gradebook, preview: GradePreview | None = None) -> Grade
     return GradedAttempts(
         grades=grades,
         scores={key: grade.score for key, grade in counted.items()},
+        highest_scores={key: _highest_score(grade) for key, grade in counted.items()},
         max_scores={key: grade.max_score for key, grade in counted.items()},
     )
+
+
+def _highest_score(grade: Grade) -> float:
+    """Returns the points of *grade* if all its open marks earn their maximum, except those of a
+    file that can't be read, where other files may count instead."""
+    open_marks = (mark for mark in grade.marks if mark.points is None)
+    unsettled = (mark.max_points for mark in open_marks if mark.verdict is Verdict.UNSETTLED)
+    return grade.score + sum(unsettled)
 
 
 def in_counting_order(
@@ -68,7 +79,10 @@ def in_counting_order(
     attempts: GradedAttempts,
 ) -> list[Submission]:
     """Returns *submissions*, which have each student's latest last, with the attempt that counts
-    last instead."""
+    last instead.
+
+    An attempt with open marks is taken for the best if it may be, so that somebody settles them.
+    """
     by_student = group_by_key((submission.student, submission) for submission in submissions)
     order: list[Submission] = []
     for id_, mine in by_student.items():
@@ -76,7 +90,7 @@ def in_counting_order(
         if not graded or graded[-1] is not mine[-1]:
             order += mine  # the only one, or the newest waits for its grade
             continue
-        scores = {attempt.sha256: attempts.scores[id_, attempt.sha256] for attempt in graded}
+        scores = {one.sha256: attempts.highest_scores[id_, one.sha256] for one in graded}
         max_score = attempts.max_scores[id_, mine[-1].sha256]
         student = students.get(id_, Student(id=id_))
         others = [attempt for attempt in mine if attempt.sha256 not in scores]

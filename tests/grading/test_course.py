@@ -6,6 +6,7 @@ import csv
 import json
 import os
 import shutil
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -15,7 +16,7 @@ from grader.grading.course_policy import apply_policy, compares_answers, policy_
 from grader.grading.manual import criteria_of
 from grader.grading.sources import rows_of, source_of
 from grader.grading.tally import tally
-from grader.model import Submission
+from grader.model import Submission, Verdict
 from grader.model.course import TimeSource
 from grader.model.result import Standing
 from tests.helpers.banks import a_bank, a_roster
@@ -664,3 +665,25 @@ def test_a_time_that_staff_state_is_listed_as_theirs(home: Path) -> None:
         ("bo", "platform"),
     ]
     assert score_of(home) == pytest.approx(0.75)
+
+
+def test_an_open_mark_of_an_attempt_that_may_be_the_best_is_not_forgotten(home: Path) -> None:
+    hand_in(home, "ada", "2", code="q1_bound = None")
+    hand_in(home, "ada", "3", code="q1_share = 1e-30")
+    (home / "in" / "ada" / "1.ipynb").unlink()
+    graded(home, attempts("{count: best}"))
+    assert (grade_of(home)["score"], grade_of(home)["complete"]) == (2, True)
+    with Gradebook.open(home / "results") as book:
+        [newest] = [g for g in book.attempt_grades() if g.student == "ada" and g.score == 1]
+        marks = [
+            replace(mark, points=None, verdict=Verdict.UNSETTLED) if mark.points == 0 else mark
+            for mark in newest.marks
+        ]
+        counting = book.grade("ada")
+        assert counting is not None
+        book.put_grades([replace(newest, marks=tuple(marks)), counting], why="as for code")
+    ok("score", home / "results", "--course", home / "course.yaml", "--bank", home / "bank")
+    assert (grade_of(home)["score"], grade_of(home)["complete"]) == (1, False)
+    given = ("--student", "ada", "--answer", "q1_share", "--points", "2", "--why", "right")
+    ok("mark", home / "results", *given, "--by", "kim", "--bank", home / "bank")
+    assert (grade_of(home)["score"], grade_of(home)["complete"]) == (3, True)
