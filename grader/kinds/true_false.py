@@ -52,7 +52,7 @@ WORDS = {
     **dict.fromkeys(("true", "t", "yes", "y"), True),
     **dict.fromkeys(("false", "f", "no", "n"), False),
 }
-PAIR = r"\s*(true|false|yes|no|[tfyn])\b[\s,;:.]*(?:because\b)?\s*"
+PAIR = r"\s*(true|false|yes|no|[tfyn])(?![\w/])[\s,;:.]*(?:because\b)?\s*"
 """Pattern of how a text with a claim's truth and a reason begins; use with IGNORECASE."""
 _PAIR = re.compile(PAIR, re.IGNORECASE)
 _WANTED = "True or False"

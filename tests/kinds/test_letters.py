@@ -360,6 +360,12 @@ def test_a_claim_and_its_reason_are_read_from_one_text(form: str) -> None:
         assert judged(key, answer).verdict is Verdict.CORRECT, answer
 
 
+@pytest.mark.parametrize("text", ["N/A", "n/a", "T/F", "n/a A"])
+def test_a_text_with_a_slash_does_not_say_whether_the_claim_is_true(text: str) -> None:
+    with pytest.raises(Unreadable, match="is neither true nor false"):
+        judged(a_key(a_reasoned_claim()), text)
+
+
 @pytest.mark.parametrize(
     ("truth", "option", "share", "verdict"),
     [
