@@ -72,8 +72,8 @@ class Decisions:
 
     def list_outdated(self, students: Collection[str]) -> tuple[Decision, ...]:
         """Returns the decisions about answers of *students* that count although the grader's own
-        points have changed since."""
-        differs = parts.grade_differs_from(_DECISIONS)
+        points or the answer have changed since."""
+        differs = parts.grade_differs_from(_DECISIONS) | parts.answer_differs_from(_DECISIONS)
         with self._engine.begin() as connection:
             return tuple(
                 decision

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from sqlalchemy import ColumnElement, Connection, FromClause, and_, select
+from sqlalchemy import ColumnElement, Connection, FromClause, and_, func, select
 
 from grader.gradebook import schema
 
@@ -13,6 +13,7 @@ CURRENT_MARKS = schema.marks.join(
     and_(schema.grades.c.number == schema.marks.c.grade, schema.grades.c.current.is_(True)),
 ).join(schema.asked, schema.asked.c.number == schema.marks.c.asked)
 """The marks of the current grades, with their questions."""
+_SECONDS = len("2026-01-01T00:00:00")
 
 
 class MarkPoints(NamedTuple):
@@ -41,6 +42,32 @@ def grade_differs_from(decisions: FromClause) -> ColumnElement[bool]:
         select(m.points)
         .select_from(CURRENT_MARKS)
         .where(g.student == d.student, a.name == d.name, m.points.is_distinct_from(d.engine_points))
+        .exists()
+    )
+
+
+def answer_differs_from(decisions: FromClause) -> ColumnElement[bool]:
+    """Returns the condition that the answer is not the one that *decisions* were about, such as in
+    a newer file."""
+    g, m, a, d = schema.grades.c, schema.marks.c, schema.asked.c, decisions.c
+    marks, grades, asked = schema.marks.alias(), schema.grades.alias(), schema.asked.alias()
+    seen = (
+        select(func.coalesce(marks.c.answer, ""))
+        .join(grades, grades.c.number == marks.c.grade)
+        .join(asked, asked.c.number == marks.c.asked)
+        .where(grades.c.student == d.student, asked.c.name == d.name)
+        # Without the zone, which is written in two ways.
+        .where(func.substr(grades.c.at, 1, _SECONDS) <= func.substr(d.at, 1, _SECONDS))
+        .order_by(grades.c.number.desc())
+        .limit(1)
+        .correlate(decisions)
+        .scalar_subquery()
+    )
+    return (
+        select(m.points)
+        .select_from(CURRENT_MARKS)
+        .where(g.student == d.student, a.name == d.name, func.coalesce(m.answer, "") != seen)
+        .correlate(decisions)
         .exists()
     )
 

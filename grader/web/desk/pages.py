@@ -96,7 +96,7 @@ class QueuePage:
     opinions: tuple[Decision, ...]
     """Decisions that somebody wants looked at again."""
     outdated_decisions: tuple[Decision, ...]
-    """Decisions about answers whose automatic grade has changed since."""
+    """Decisions about answers that have changed since, or whose automatic grade has."""
     requests: int
     students: int
     refused: int
@@ -204,8 +204,8 @@ class Desk:
     def _find_outdated_decisions(
         self, book: Gradebook, students: Collection[str]
     ) -> tuple[Decision, ...]:
-        """Returns the decisions about answers whose automatic grade has changed since, oldest
-        first."""
+        """Returns the decisions about answers that have changed since, or whose automatic grade
+        has, oldest first."""
 
         def read(changed: Collection[str]) -> Iterator[tuple[str, Decision]]:
             yield from ((one.student, one) for one in book.decisions.list_outdated(changed))

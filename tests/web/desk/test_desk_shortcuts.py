@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+import sqlite3
 import threading
 from dataclasses import replace
 from pathlib import Path
@@ -102,8 +103,28 @@ def test_the_queue_lists_decisions_whose_automatic_grade_changed(results: Path) 
             first = replace(grade.marks[0], points=1.0)
             book.put_grades([replace(grade, marks=(first, *grade.marks[1:]))], why="corrected")
         _, page = kim.get("/")
-        assert "Automatic grade changed after a decision" in page
+        assert "Answer or automatic grade changed after a decision" in page
         assert f'href="/student/s0#{grade.marks[0].name}"' in page
+        kim.send("/student/s0", "/override", points="0.5", comment="still right")
+        assert "no second opinions, no conflicts" in kim.get("/")[1]
+
+
+def test_the_queue_lists_decisions_about_another_answer(results: Path) -> None:
+    with a_desk(results) as links:
+        kim = signed_in(links["kim"])
+        for student in ("s0", "s1"):
+            kim.send(f"/student/{student}", "/override", points="0.5", comment="see lecture 3")
+        with sqlite3.connect(results / "gradebook.sqlite") as database:
+            database.execute("UPDATE grades SET at = '2026-01-01T00:00:00Z'")
+            database.execute("UPDATE decisions SET at = '2026-01-02T00:00:00+00:00'")
+        with Gradebook.open(results) as book:
+            grade = book.grade("s0")
+            assert grade is not None
+            first = replace(grade.marks[0], answer="written later")
+            book.put_grades([replace(grade, marks=(first, *grade.marks[1:]))], why="newer file")
+        _, page = kim.get("/")
+        assert f'href="/student/s0#{grade.marks[0].name}"' in page
+        assert 'href="/student/s1#' not in page, "the answer of s1 is the same"
         kim.send("/student/s0", "/override", points="0.5", comment="still right")
         assert "no second opinions, no conflicts" in kim.get("/")[1]
 
