@@ -12,7 +12,7 @@ from grader.errors import GraderError
 from grader.files import exclusive_lock
 from grader.gradebook import Gradebook
 from grader.gradebook.audit_log import ENGINE
-from grader.grading.course_policy import policy_of, policy_with, store_course
+from grader.grading.course_policy import policy_with, store_course
 from grader.grading.graded_attempts import store_counting_grades
 from grader.grading.sources import rows_of, source_of
 from grader.model import Student
@@ -52,7 +52,7 @@ def change_course(
         if not dry_run:
             with exclusive_lock(out):
                 store_course(book, course, slip_days_used, by=by, why=why)
-                store_counting_grades(book, policy_of(book, graded.exam), graded.students)
+                store_counting_grades(book, policy, graded.students, is_new=True)
     changes = (_compare_rows(row, after[id_]) for id_, row in sorted(before.items()))
     return tuple(change for change in changes if change is not None)
 

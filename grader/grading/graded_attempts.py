@@ -111,25 +111,39 @@ def counting_grades(
 
 
 def store_counting_grades(
-    book: Gradebook, policy: CoursePolicy | None, students: Mapping[str, Student]
+    book: Gradebook,
+    policy: CoursePolicy | None,
+    students: Mapping[str, Student],
+    *,
+    is_new: bool = False,
 ) -> None:
     """Stores, as each student's current grade, that of the attempt that counts.
 
-    Does nothing unless the policy chooses between attempts. A student whose grade was withdrawn
-    gets none.
+    Does nothing unless the policy chooses between attempts, or *is_new*: the policy before may have
+    chosen older ones. A student whose grade was withdrawn gets none.
     """
-    if policy is None or not policy.may_choose_attempt:
+    if policy is None or not (is_new or policy.may_choose_attempt):
         return
     attempts = read_attempts(book)
-    submissions = [s for s in book.submissions() if (s.student, s.sha256) in attempts.grades]
+    every = book.submissions()
+    submissions = [s for s in every if (s.student, s.sha256) in attempts.grades]
     ordered = in_counting_order(policy, students, submissions, attempts)
     # The attempt that counts is each student's last in this order, so it replaces the others.
-    counting = {submission.student: submission.sha256 for submission in ordered}
+    counting = {submission.student: submission for submission in ordered}
     current = {grade.student: grade.submission_sha256 for grade in book.grades()}
     changed = [
-        attempts.grades[student, sha256]
-        for student, sha256 in counting.items()
-        if student in current and current[student] != sha256
+        attempts.grades[student, submission.sha256]
+        for student, submission in counting.items()
+        if student in current and current[student] != submission.sha256
     ]
     if changed:
         book.put_grades(changed, why="another attempt counts")
+    if not policy.may_choose_attempt:
+        # From now on, each student's last file counts: by trusted times, this one, unless the last
+        # waits for its grade.
+        last = {submission.student: submission.sha256 for submission in every}
+        book.add_submissions(
+            submission
+            for student, submission in counting.items()
+            if (student, last[student]) in attempts.grades
+        )

@@ -171,11 +171,13 @@ def rows_of(
     if only is not None:
         students = {id_: student for id_, student in students.items() if id_ in only}
         submissions = [submission for submission in submissions if submission.student in only]
+    # Another policy may choose other attempts than the one that has chosen the current grades.
+    is_new = policy is not None
     policy = policy or policy_of(book, graded.exam)
     grades: Iterable[Grade] = map(preview.grade, book.grades(only))
     attempts = GradedAttempts()
     counting = submissions
-    if policy is not None and policy.may_choose_attempt:
+    if policy is not None and (is_new or policy.may_choose_attempt):
         attempts = read_attempts(book, preview)
         counting = in_counting_order(policy, graded.students, submissions, attempts)
         grades = counting_grades(grades, counting, attempts)

@@ -687,3 +687,23 @@ def test_an_open_mark_of_an_attempt_that_may_be_the_best_is_not_forgotten(home: 
     given = ("--student", "ada", "--answer", "q1_share", "--points", "2", "--why", "right")
     ok("mark", home / "results", *given, "--by", "kim", "--bank", home / "bank")
     assert (grade_of(home)["score"], grade_of(home)["complete"]) == (3, True)
+
+
+@pytest.mark.parametrize("hour", ["", "13:00", "11:00"])
+@pytest.mark.parametrize("sets", ["quiz: {}", "other: {}"])
+def test_the_newest_attempt_counts_again_without_the_policy_that_chose_another(
+    home: Path, hour: str, sets: str
+) -> None:
+    hand_in(home, "ada", "1", code="q1_bound = None")
+    hand_in(home, "ada", "2", wrong=True)
+    newest = 2 if hour == "11:00" else 0
+    policy = "{count: best}" if newest == 0 else "{count: mean}"
+    graded(home, attempts(policy), hour and ATTEMPTS.format(second=f"2026-10-05 {hour}"))
+    before = grade_of(home)["score"]
+    (home / "course.yaml").write_text(HEAD + f"sets: {{{sets}}}\n")
+    score = ("score", home / "results", "--course", home / "course.yaml", "--bank", home / "bank")
+    [change] = json.loads(ok(*score, "--dry-run", "--json").stdout)["changes"]
+    assert (change["before"], change["after"]) == (before, newest)
+    ok(*score)
+    assert (grade_of(home)["score"], line_of(home, "ada")["standing"]) == (newest, "graded")
+    assert grade_of(home)["complete"] is True
