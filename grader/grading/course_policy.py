@@ -119,6 +119,12 @@ class CoursePolicy:
             for submission in self.by_time(mine)
         )
 
+    def without_unreadable(self, graded: Sequence[Submission]) -> Sequence[Submission]:
+        """Returns those of one student's *graded* files that are attempts. Where every attempt is
+        graded, a file that can't be read is none, unless there is no other."""
+        readable = [submission for submission in graded if submission.refusal is None]
+        return readable if readable and self.needs_all_attempts else graded
+
     def by_time(self, mine: Sequence[Submission]) -> list[Submission]:
         """Returns the files of one student, by time if all are known, else in the given order.
 
@@ -303,7 +309,7 @@ def _apply_to_row(
     id_ = row.student.id
     earned = {s.sha256: scores[id_, s.sha256] for s in mine if (id_, s.sha256) in scores}
     earned[current] = row.score
-    graded = [submission for submission in mine if submission.sha256 in earned]
+    graded = policy.without_unreadable([s for s in mine if s.sha256 in earned])
     attempts = policy.count(row.student, graded, earned, row.max_score)
     if rules.attempts.count == "mean":
         return _with_mean(row, attempts)

@@ -90,6 +90,7 @@ def in_counting_order(
         if not graded or graded[-1] is not mine[-1]:
             order += mine  # the only one, or the newest waits for its grade
             continue
+        graded = [*policy.without_unreadable(graded)]
         scores = {one.sha256: attempts.highest_scores[id_, one.sha256] for one in graded}
         max_score = attempts.max_scores[id_, mine[-1].sha256]
         student = students.get(id_, Student(id=id_))

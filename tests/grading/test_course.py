@@ -707,3 +707,18 @@ def test_the_newest_attempt_counts_again_without_the_policy_that_chose_another(
     ok(*score)
     assert (grade_of(home)["score"], line_of(home, "ada")["standing"]) == (newest, "graded")
     assert grade_of(home)["complete"] is True
+
+
+@pytest.mark.parametrize("policy", ["limit: 1", "count: best, deduct: 40%", "count: mean"])
+def test_a_file_that_could_not_be_read_in_an_earlier_run_is_no_attempt(
+    home: Path, policy: str
+) -> None:
+    hand_in(home, "ada", "2")
+    newest = (home / "in" / "ada" / "2.ipynb").rename(home / "2.ipynb")
+    damage(home, "1")
+    graded(home, attempts(f"{{{policy}}}"))
+    assert grade_of(home)["complete"] is False
+    shutil.copy2(newest, home / "in" / "ada")
+    graded(home, attempts(f"{{{policy}}}"))
+    assert (score_of(home), grade_of(home)["complete"]) == (1, True)
+    assert "deduction" not in grade_of(home)
