@@ -26,9 +26,18 @@ from grader.course.times import parse_time
 from grader.gradebook import Gradebook
 from grader.gradebook.audit_log import ENGINE
 from grader.model import Student, Submission
-from grader.model.course import UNTRUSTED, Course, Deduction, HandedIn, Rules, TimeSource
+from grader.model.course import (
+    UNTRUSTED,
+    AttemptPolicy,
+    Course,
+    Deduction,
+    HandedIn,
+    Rules,
+    TimeSource,
+)
 from grader.model.grouping import group_by_key
 from grader.model.result import Row, Standing
+from grader.release.papers import seats_of
 from grader.text.words import count_of, points
 
 COURSE = "course"
@@ -231,6 +240,10 @@ def policy_with(
     """Returns the policies of *course* for the set *set_id*, or those of an empty course if
     *course* does not list the set."""
     counts = course if set_id in course.sets else Course(id=course.id)
+    if seats_of(book) is not None:
+        # On paper, another attempt is the same paper, typed in again with a correction.
+        sets = {id_: replace(course_set, attempts=None) for id_, course_set in counts.sets.items()}
+        counts = replace(counts, attempts=AttemptPolicy(), sets=sets)
     return CoursePolicy(
         course=counts, set_id=set_id, slip_days_used=slip_days_used, times=book.times()
     )

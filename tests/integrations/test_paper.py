@@ -23,6 +23,7 @@ from grader.cli import main
 from grader.draw import draw, sample_seed
 from grader.errors import GraderError, SetupError
 from grader.gradebook import Gradebook
+from grader.grading.course_change import change_course
 from grader.grading.manual import give_points
 from grader.grading.rescoring import Rescoring, rescore
 from grader.grading.sources import rows_of, source_of
@@ -38,6 +39,7 @@ from grader.integrations.paper.typed import TypedRow
 from grader.kinds import kinds
 from grader.kinds.plan import PlanKey
 from grader.model import Key, Paper, Release, Slot, Student
+from grader.model.course import AttemptPolicy, Course, CourseSet
 from grader.model.printed import AnswerForm, PrintedExam
 from grader.release.file import load_release
 from grader.release.papers import Papers
@@ -529,6 +531,26 @@ def test_entered_again_only_what_changed_is_scored(bank: Bank, tmp_path: Path) -
     assert (done.scored_count, done.kept_count) == (1, 1)
     with Gradebook.open(results) as book:
         assert len(book.history("bo")) == 3
+
+
+@pytest.mark.parametrize(
+    "policy",
+    [AttemptPolicy(limit=1), AttemptPolicy(deduct=0.5), AttemptPolicy(count="mean")],
+)
+@pytest.mark.parametrize("of_set", [False, True])
+def test_a_line_that_is_typed_again_is_no_further_attempt(
+    bank: Bank, tmp_path: Path, policy: AttemptPolicy, of_set: bool
+) -> None:
+    ada = {"student": "ada", "version": "B", "q1_why.points": "0"}
+    results, _ = entered(bank, tmp_path, {**ada, "q1_claim": "no"})
+    with Gradebook.open(results) as book:
+        exam = source_of(book).exam
+    sets = {exam: CourseSet(attempts=policy if of_set else None)}
+    usual = AttemptPolicy() if of_set else policy
+    course = Course(id="systems", attempts=usual, sets=sets)
+    assert change_course(results, course, {}, dry_run=False) == ()
+    entered(bank, tmp_path, {**ada, "q1_claim": "yes"})
+    assert standings(results) == {"ada": ("graded", 1, True)}
 
 
 def standings(results: Path) -> dict[str, tuple[str, float, bool]]:
