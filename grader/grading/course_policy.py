@@ -6,7 +6,7 @@ read. If the reason for a deduction no longer applies, neither does the deductio
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from datetime import datetime
 from functools import cached_property
@@ -25,16 +25,9 @@ from grader.course.rules import usual_rules
 from grader.course.times import parse_time
 from grader.gradebook import Gradebook
 from grader.gradebook.audit_log import ENGINE
+from grader.grading.other_files import other_files_of
 from grader.model import Student, Submission
-from grader.model.course import (
-    UNTRUSTED,
-    AttemptPolicy,
-    Course,
-    Deduction,
-    HandedIn,
-    Rules,
-    TimeSource,
-)
+from grader.model.course import UNTRUSTED, Course, Deduction, HandedIn, Rules, TimeSource
 from grader.model.grouping import group_by_key
 from grader.model.result import Row, Standing
 from grader.release.papers import seats_of
@@ -53,6 +46,8 @@ class CoursePolicy:
     slip_days_used: Mapping[str, int] = field(default_factory=dict)
     """How many slip days each student used in other sets."""
     times: Sequence[HandedIn] = ()
+    other_files: Collection[tuple[str, str]] = frozenset()
+    """Student and SHA-256 of each file that is not of the exam."""
 
     @cached_property
     def zone(self) -> ZoneInfo:
@@ -128,11 +123,12 @@ class CoursePolicy:
             for submission in self.by_time(mine)
         )
 
-    def without_unreadable(self, graded: Sequence[Submission]) -> Sequence[Submission]:
+    def attempts_among(self, graded: Sequence[Submission]) -> Sequence[Submission]:
         """Returns those of one student's *graded* files that are attempts. Where every attempt is
-        graded, a file that can't be read is none, unless there is no other."""
-        readable = [submission for submission in graded if submission.refusal is None]
-        return readable if readable and self.needs_all_attempts else graded
+        graded, one that can't be read or is not of the exam is none, unless there is no other."""
+        files = (one for one in graded if (one.student, one.sha256) not in self.other_files)
+        fitting = [submission for submission in files if submission.refusal is None]
+        return fitting if fitting and self.needs_all_attempts else graded
 
     def by_time(self, mine: Sequence[Submission]) -> list[Submission]:
         """Returns the files of one student, by time if all are known, else in the given order.
@@ -219,7 +215,8 @@ class CoursePolicy:
     def digest_data(self, student: Student) -> object:
         """Returns all that decides what the policies do to *student*, as data with a `repr`."""
         times = self._times_by_student.get(student.id, ())
-        return self.rules_of(student), times, self.course.time_zone, self.course.file_dates
+        others = sorted(file for file in self.other_files if file[0] == student.id)
+        return self.rules_of(student), times, others, self.course.time_zone, self.course.file_dates
 
 
 def _instant(text: str | None) -> datetime | None:
@@ -243,9 +240,13 @@ def policy_with(
     if seats_of(book) is not None:
         # On paper, another attempt is the same paper, typed in again with a correction.
         sets = {id_: replace(course_set, attempts=None) for id_, course_set in counts.sets.items()}
-        counts = replace(counts, attempts=AttemptPolicy(), sets=sets)
+        counts = replace(counts, attempts=Course(id=course.id).attempts, sets=sets)
     return CoursePolicy(
-        course=counts, set_id=set_id, slip_days_used=slip_days_used, times=book.times()
+        course=counts,
+        set_id=set_id,
+        slip_days_used=slip_days_used,
+        times=book.times(),
+        other_files=other_files_of(book),
     )
 
 
@@ -322,7 +323,7 @@ def _apply_to_row(
     id_ = row.student.id
     earned = {s.sha256: scores[id_, s.sha256] for s in mine if (id_, s.sha256) in scores}
     earned[current] = row.score
-    graded = policy.without_unreadable([s for s in mine if s.sha256 in earned])
+    graded = policy.attempts_among([s for s in mine if s.sha256 in earned])
     attempts = policy.count(row.student, graded, earned, row.max_score)
     if rules.attempts.count == "mean":
         return _with_mean(row, attempts)

@@ -90,7 +90,7 @@ def in_counting_order(
         if not graded or graded[-1] is not mine[-1]:
             order += mine  # the only one, or the newest waits for its grade
             continue
-        graded = [*policy.without_unreadable(graded)]
+        graded = [*policy.attempts_among(graded)]
         scores = {one.sha256: attempts.highest_scores[id_, one.sha256] for one in graded}
         max_score = attempts.max_scores[id_, mine[-1].sha256]
         student = students.get(id_, Student(id=id_))
@@ -146,5 +146,5 @@ def store_counting_grades(
         book.add_submissions(
             submission
             for student, submission in counting.items()
-            if (student, last[student]) in attempts.grades
+            if last[student] != submission.sha256 and (student, last[student]) in attempts.grades
         )

@@ -29,6 +29,7 @@ from grader.grading.deferred import (
 )
 from grader.grading.graded_attempts import store_counting_grades
 from grader.grading.kept_marks import keep_marks, unscored_evidence
+from grader.grading.other_files import store_other_files
 from grader.grading.ownership import exam_fit, owner_check
 from grader.grading.score import has_fault, is_disturbed, score, score_refused
 from grader.grading.set_apart import SetApart
@@ -123,6 +124,7 @@ def grade(
         # The newest last: the gradebook counts the last attempt.
         book.add_submissions((*reversed(collected.earlier), *collected.submissions))
         book.set_setting(NOTICES, [asdict(n) for n in collected.notices])
+        store_other_files(book, collected)
         policy = apply_course(book, course, release, collected)
         all_attempts = attempts_to_grade(book, policy, release, collected)
         attempts = [s for s in all_attempts if not only or s.student in only]

@@ -14,6 +14,7 @@ import pytest
 from grader.gradebook import Gradebook
 from grader.grading.course_policy import apply_policy, compares_answers, policy_of
 from grader.grading.manual import criteria_of
+from grader.grading.other_files import other_files_of
 from grader.grading.sources import rows_of, source_of
 from grader.grading.tally import tally
 from grader.model import Submission, Verdict
@@ -722,3 +723,26 @@ def test_a_file_that_could_not_be_read_in_an_earlier_run_is_no_attempt(
     graded(home, attempts(f"{{{policy}}}"))
     assert (score_of(home), grade_of(home)["complete"]) == (1, True)
     assert "deduction" not in grade_of(home)
+
+
+@pytest.mark.parametrize("policy", ["limit: 1", "count: best, deduct: 40%", "count: mean"])
+def test_a_file_of_another_exam_in_an_earlier_run_is_no_attempt(home: Path, policy: str) -> None:
+    path = home / "in" / "ada" / "1.ipynb"
+    exam = json.loads(path.read_text())
+    cell = next(one for one in exam["cells"] if one["cell_type"] == "code")
+    other = {**exam, "cells": [{**cell, "source": "x = 1", "metadata": {}}], "metadata": {}}
+    path.write_text(json.dumps(other))
+    os.utime(path, (1_700_000_001,) * 2)
+    graded(home, attempts(f"{{{policy}}}"))
+    assert grade_of(home)["score"] == 0
+    newer = path.with_name("2.ipynb")
+    newer.write_text(json.dumps(exam))
+    os.utime(newer, (1_700_000_002,) * 2)
+    for _ in range(2):
+        graded(home, attempts(f"{{{policy}}}"))
+        assert (score_of(home), grade_of(home)["complete"]) == (1, True)
+        assert "deduction" not in grade_of(home)
+    newer.unlink()  # nothing is left but the other file, which is an attempt again
+    graded(home, attempts(f"{{{policy}}}"))
+    with Gradebook.open(home / "results") as book:
+        assert other_files_of(book) == frozenset()

@@ -101,7 +101,7 @@ def _attempts_page(
     counted_attempts: Mapping[str, CountedAttempt] = {}
     if policy is not None and row is not None:
         submissions = tuple(policy.by_time(submissions))
-        graded = policy.without_unreadable([s for s in submissions if s.sha256 in scores])
+        graded = policy.attempts_among([s for s in submissions if s.sha256 in scores])
         attempts = policy.count(row.student, graded, scores, row.max_score)
         counted_attempts = {attempt.attempt.sha256: attempt for attempt in attempts}
     shown = list(enumerate(submissions, 1))[-_MOST:]
