@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
 from typing import Literal
 
@@ -25,6 +25,7 @@ _SILENT = {".ipynb_checkpoints", "__MACOSX", "Thumbs.db", "desktop.ini", "times.
 
 FIX = "hand in the notebook itself"
 _ARCHIVES = (".zip", ".gz", ".tgz", ".tar", ".7z", ".rar")
+_DOCUMENTS = (".doc", ".docx", ".htm", ".html", ".odt", ".pages", ".pdf", ".rtf")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,6 +49,9 @@ class Remark:
 
     name: PurePosixPath
     notice: Notice
+    work: NotebookFile | None = None
+    """The file as a submission that can't be read, if a student may have handed it in instead of a
+    notebook; used if there is no notebook."""
 
 
 def make_remark(level: Literal["info", "warning"], name: PurePosixPath, text: str) -> Remark:
@@ -123,13 +127,28 @@ def error_sentence(error: SubmissionError) -> str:
     return f"{error.what}; {error.fix}" if error.fix else error.what
 
 
-def ignored_file_remark(name: PurePosixPath, *, link: bool = False) -> Remark:
-    """Returns the remark about a file without the extension of a notebook."""
-    if link:
-        return make_remark("warning", name, "symbolic link, not followed")
-    if name.suffix.lower() in _ARCHIVES:
-        return make_remark("warning", name, "an archive, not opened; extract it where it is")
-    return make_remark("info", name, "ignored: not a notebook")
+def ignored_file_remark(name: PurePosixPath, path: str, time: float) -> Remark:
+    """Returns the remark about a file without the extension of a notebook, whose `NotebookFile`
+    would have this *path* and *time*."""
+    suffix = name.suffix.lower()
+    work = None
+    if (
+        suffix in (*_ARCHIVES, *_DOCUMENTS)
+        or is_notebook(name.with_suffix(""))
+        or not name.parts[1:]
+    ):
+        how = (
+            f"ends in '{display_name(suffix)}' instead of '.ipynb'"
+            if suffix
+            else "has no extension"
+        )
+        refusal = f"the file {how}; {FIX}"
+        work = NotebookFile(name=name, path=path, time=time, refusal=refusal)
+    if suffix in _ARCHIVES:
+        remark = make_remark("warning", name, "an archive, not opened; extract it where it is")
+    else:
+        remark = make_remark("info", name, "ignored: not a notebook")
+    return replace(remark, work=work)
 
 
 class FileQuota:

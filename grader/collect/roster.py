@@ -126,4 +126,6 @@ def _iter_parts(name: PurePosixPath) -> Iterator[tuple[str, str]]:
         path = PurePosixPath(part)
         yield part, path.stem if is_notebook(path) else part
     if name.parts:
-        yield name.parts[-1], name.stem
+        # A browser or a hidden extension makes "ada.ipynb.txt" or "ada.ipynb.ipynb" of "ada.ipynb".
+        stem = PurePosixPath(name.stem)
+        yield name.parts[-1], stem.stem if is_notebook(stem) else name.stem

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
@@ -20,6 +21,7 @@ from grader.collect.entries import (
     error_sentence,
     make_notice,
 )
+from grader.collect.namesakes import add_copies, add_other_files, drop_namesakes, keep_remark
 from grader.collect.notices import Notices
 from grader.collect.platforms import check_platform
 from grader.collect.readers import iter_entries, read_submission
@@ -43,6 +45,8 @@ newest of those that fit best is graded."""
 BEST = 2
 """The fit of a notebook that appears to be the student's notebook of this exam."""
 
+_BLANK = re.compile(r'^q\d+_\w+ *= *(?:"""\s*)?\.\.\.', re.M)
+"""An answer as notebooks are handed out."""
 _TOO_MANY = f"not read: there are {MAX_ATTEMPTS} newer attempts"
 _NOTHING = hashlib.sha256(b"").hexdigest()
 
@@ -94,13 +98,14 @@ def collect(
     platforms: set[str] = set()
     files: dict[str, list[NotebookFile]] = {}
     copies: dict[str, list[NotebookFile]] = {}
+    others: dict[str, list[Remark]] = {}
     path = Path(path).absolute()
     budget = FileQuota(path, roster.find)
     for entry in iter_entries(path, budget):
         owner = roster.owner(entry.name)
         student = owner.student
         if isinstance(entry, Remark):
-            notices.add(student, entry.notice)
+            keep_remark(student, entry, others, notices)
             continue
         if student is None:
             notices.add(None, roster.unknown_notice(entry.name))
@@ -110,8 +115,9 @@ def collect(
         if owner.by and not owner.by.is_ambiguous:
             platforms.add(owner.by.platform)
     check_platform(users, platforms)
-    _drop_namesakes(files, roster, notices)
-    _add_copies(files, copies, notices)
+    add_other_files(files, copies, others, notices)
+    drop_namesakes(files, roster, notices)
+    add_copies(files, copies, notices)
     submissions: dict[str, list[Submission]] = {}
     same_exam: dict[str, tuple[Submission, ...]] = {}
     for student in dict.fromkeys((*files, *budget.left_out)):
@@ -134,7 +140,7 @@ def collect(
                 notices.add(student, replace(attempt.rejection, level=level))
         same_exam[student] = _find_same_exam(attempts, graded)
         if len(mine) > 1 and graded:
-            notices.add(student, _choice_notice(mine, attempts[0], graded, newest_counts))
+            notices.add(student, _choice_notice(mine, attempts, graded, newest_counts))
     order = sorted(submissions)
     return CollectedSubmissions(
         submissions=tuple(submissions[s][0] for s in order),
@@ -166,51 +172,6 @@ def unexamined_submission(student: str, path: Path, why: str) -> Submission:
     return Submission(student=student, path=hidden_path, sha256=_NOTHING, refusal=f"{why}; {FIX}")
 
 
-def _drop_namesakes(found: dict[str, list[NotebookFile]], roster: Roster, notices: Notices) -> None:
-    """Removes files of several platform users whose names all match the same student.
-
-    Users may choose their names, so the newest file could be another student's.
-    """
-    for student, files in list(found.items()):
-        senders = [(e, roster.owner(e.name).by) for e in files] if len(files) > 1 else []
-        numbers: dict[str, set[str]] = {}
-        for _, by in senders:
-            if by is not None:
-                numbers.setdefault(by.platform, set()).add(by.user)
-        dropped: set[str] = set()
-        for entry, by in senders:
-            if (
-                by is None
-                or len(numbers[by.platform]) < 2
-                or not roster.people.is_identified_by_name(by)
-            ):
-                continue
-            several = ", ".join(sorted(numbers[by.platform])[:5])
-            text = f"not graded: several {by.platform} users ({several}) have the name of "
-            text += f"'{student}'; use --names FILE, or rename the file to STUDENT.ipynb"
-            notices.add(student, make_notice("warning", entry.name, text))
-            dropped.add(entry.path)
-        found[student] = [entry for entry in files if entry.path not in dropped]
-        if not found[student]:
-            del found[student]
-
-
-def _add_copies(
-    found: dict[str, list[NotebookFile]], copies: Mapping[str, list[NotebookFile]], notices: Notices
-) -> None:
-    """Adds files named like copies for students who have no other, since anyone may add a copy."""
-    for student, files in copies.items():
-        for entry in files:
-            if student in found:
-                text = f"not read: named like a copy of the notebook of '{student}', which is also "
-                text += "here; if this is the one to grade, rename it"
-                notices.add(student, make_notice("warning", entry.name, text))
-            else:
-                text = f"named like a copy; attributed to '{student}'"
-                notices.add(student, make_notice("info", entry.name, text))
-    found.update({student: mine for student, mine in copies.items() if student not in found})
-
-
 def load_submission(submission: Submission) -> bytes:
     """Returns the bytes of a submission. Raises SubmissionError, also if they have changed."""
     if submission.refusal is not None and submission.sha256 == _NOTHING:
@@ -237,6 +198,8 @@ class ReadAttempt:
     """How well it fits the exam; an unreadable file fits best, since it may be the exam."""
     rejection: Notice | None
     """Why it can't be the student's; None if it can."""
+    blank_count: int = 0
+    """How many answers still have the placeholder of the notebook that was handed out."""
 
 
 def read_attempts(
@@ -265,8 +228,12 @@ def read_attempts(
             received=_iso_time(entry.time),
             refusal=contents.refusal,
         )
-        fits = _fit_of(student, contents, fit)
-        yield ReadAttempt(submission=submission, fit=fits, rejection=rejection)
+        yield ReadAttempt(
+            submission=submission,
+            fit=_fit_of(student, contents, fit),
+            rejection=rejection,
+            blank_count=_count_blanks(contents.readable) if fit else 0,
+        )
 
 
 @dataclass(slots=True, kw_only=True)
@@ -327,6 +294,11 @@ def _fit_of(student: str, contents: _FileContents, fit: ExamFit | None) -> int:
         return BEST
 
 
+def _count_blanks(readable: notebook.Notebook | None) -> int:
+    code = (cell.source for cell in readable.cells if cell.type == "code") if readable else ()
+    return sum(len(_BLANK.findall(source)) for source in code)
+
+
 def _type_name(error: Exception) -> str:
     return type(error).__name__  # its message may contain untrusted bytes, or raise
 
@@ -343,10 +315,14 @@ def _iso_time(seconds: float) -> str | None:
 
 
 def _choice_notice(
-    mine: Sequence[NotebookFile], newest: ReadAttempt, graded: ReadAttempt, newest_counts: bool
+    mine: Sequence[NotebookFile],
+    attempts: Sequence[ReadAttempt],
+    graded: ReadAttempt,
+    newest_counts: bool,
 ) -> Notice:
     """Returns a notice that says which of several notebooks is graded, and why."""
     path, student = graded.submission.path, graded.submission.student
+    newest = attempts[0]
     is_newest = graded is newest
     level: Literal["info", "warning"] = "info"
     which = "the newest is graded"
@@ -362,5 +338,13 @@ def _choice_notice(
     named = ", ".join(others[:5]) + (", ..." if len(others) > 5 else "")
     others_are = "not" if newest_counts or not is_newest else "this one or"
     text = f"'{student}' handed in {len(mine)} notebooks; {which}, {others_are} {named}"
+    same_exam = _find_same_exam(attempts, graded)
+    if newest_counts and any(
+        attempt.submission in same_exam and attempt.blank_count < graded.blank_count
+        for attempt in attempts
+    ):
+        # Such as a notebook that was downloaded again and handed in untouched.
+        level = "warning"
+        text += "; an older one has more answers, so check which one should count"
     name = next(entry.name for entry in mine if entry.path == path)
     return make_notice(level, name, text, path)

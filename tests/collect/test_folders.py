@@ -220,6 +220,37 @@ def test_a_broken_notebook_of_a_known_student_is_a_submission_with_a_reason(tmp_
     assert [load_submission(s) for s in found.submissions] == list(files.values())
 
 
+@pytest.mark.parametrize(
+    "name",
+    ["bob.zip", "bob.docx", "bob/exam.PDF", "bob/exam.ipynb.txt", "bob.ipynb.json", "bob"],
+)
+def test_another_file_instead_of_a_notebook_is_a_submission_that_cannot_be_read(
+    tmp_path: Path, name: str
+) -> None:
+    files = {"ada.ipynb": ONE, name: b"x", "cyd/readme.md": b""}
+    for path in (a_folder(tmp_path / "f", files), a_zip(tmp_path / "s.zip", files)):
+        found = collect(path, ROSTER)
+        suffix = Path(name).suffix.lower()
+        what = f"ends in '{suffix}' instead of '.ipynb'" if suffix else "has no extension"
+        said = f"the file {what}; hand in the notebook itself"
+        assert refusals(found) == {"ada": None, "bob": said}
+        assert [(n.level, n.text) for n in found.notices if n.file] == [("warning", said)]
+        assert found.submissions[1].received is not None
+        assert load_submission(found.submissions[1]) == b""
+        assert found.missing == ("cyd", "Élodie")
+
+
+@pytest.mark.parametrize("notebook", ["bob.ipynb", "Copy of bob.ipynb"])
+def test_another_file_beside_a_notebook_is_only_a_remark(tmp_path: Path, notebook: str) -> None:
+    found = collect(a_folder(tmp_path, {notebook: ONE, "bob/exam.docx": b"x"}), ROSTER)
+    assert refusals(found) == {"bob": None}
+    assert said(found)["bob/exam.docx"] == "ignored: not a notebook"
+
+
+def test_an_extension_twice_is_the_same_student(tmp_path: Path) -> None:
+    assert students(collect(a_folder(tmp_path, {"bob.ipynb.ipynb": ONE}), ROSTER)) == ["bob"]
+
+
 def test_symbolic_links_are_not_followed(tmp_path: Path) -> None:
     (tmp_path / "secret.ipynb").write_bytes(TWO)
     folder = a_folder(tmp_path / "f", {"bob.ipynb": ONE})

@@ -117,6 +117,23 @@ def test_of_two_that_are_the_exam_the_newest_counts_whatever_an_editor_dropped(
     assert [notice.level for notice in found.notices] == ["info"]
 
 
+def test_an_untouched_notebook_that_is_newer_than_finished_work_is_a_warning(
+    release: Release, made: Notebooks, tmp_path: Path
+) -> None:
+    untouched = made.of(release.students["ada"])
+    finished = untouched.replace(b" = ...", b" = 3")
+    found = collected(release, tmp_path, finished=finished, untouched=untouched)
+    assert graded(found) == "untouched"
+    [notice] = found.notices
+    assert (notice.level, notice.text) == (
+        "warning",
+        "'ada' handed in 2 notebooks; the newest is graded, not ada/finished.ipynb; "
+        "an older one has more answers, so check which one should count",
+    )
+    [notice] = collected(release, tmp_path, finished=untouched, untouched=finished).notices
+    assert notice.level == "info"
+
+
 def test_a_newer_file_that_can_not_be_read_may_be_the_exam(
     release: Release, made: Notebooks, tmp_path: Path
 ) -> None:
