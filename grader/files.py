@@ -76,14 +76,15 @@ def _reason(error: OSError) -> str:
 
 
 def write_atomic(path: Path, data: bytes, *, durable: bool = False, private: bool = False) -> None:
-    """Writes *data* to *path* atomically: a reader sees the old file or the new one.
+    """Writes *data* to *path* atomically: a reader sees the old file or the new one. A file that
+    exists is never readable by more people than before.
 
     With *durable*, waits until the file would survive a power loss. With *private*, only the owner
     can ever read it. Raises SetupError if the file can't be written.
     """
     try:
         changed = _make_folder(path.parent)
-        _replace_file(path, data, durable=durable, mode=0o600 if private else 0o666)
+        _replace_file(path, data, durable=durable, mode=0o600 if private else _mode_of(path))
         if durable:
             for folder in (path.parent, *changed):
                 _sync_folder(folder)
@@ -118,6 +119,14 @@ def _make_folder(folder: Path) -> list[Path]:
     if missing:
         folder.mkdir(parents=True, exist_ok=True)
     return [path.parent for path in missing]
+
+
+def _mode_of(path: Path) -> int:
+    """Returns the permissions of the file at *path*, or those of a new file."""
+    try:
+        return path.stat().st_mode & 0o777
+    except OSError:
+        return 0o666
 
 
 def _replace_file(path: Path, data: bytes, *, durable: bool, mode: int) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Collection
 from contextlib import suppress
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -171,7 +171,7 @@ def grant_command(
     from grader.model.course import Grant
 
     path = require_course(course_file, banks)
-    add_grant(
+    course = add_grant(
         path,
         Grant(
             student=student,
@@ -186,6 +186,11 @@ def grant_command(
             by=by,
         ),
     )
+    # Only this exception: others were granted before the student left, or were warned about.
+    added = replace(course, grants=course.grants[-1:])
+    for id_ in course.sets if set_id is None else (set_id,):
+        if (students := _read_students(course, id_, path.parent)) is not None:
+            print_unknown_students(added, id_, students)
     click.echo(f"Added to {path}. To preview the effect on results that are already graded, run")
     click.echo(f"grader score RESULTS --course {path} --dry-run")
 

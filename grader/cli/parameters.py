@@ -7,6 +7,7 @@ name of the parameter, unless it has flags of its own.
 from __future__ import annotations
 
 import inspect
+import math
 import types
 from collections.abc import Callable, Mapping
 from dataclasses import MISSING, dataclass
@@ -139,6 +140,39 @@ def _value_type(hint: type, least: Any = None, most: Any = None) -> click.ParamT
         return click.Choice([member.value for member in hint])
     if hint is Path:
         return click.Path(path_type=Path)
-    if least is not None or most is not None:
-        return (click.IntRange if hint is int else click.FloatRange)(min=least, max=most)
+    if hint is int:
+        has_range = least is not None or most is not None
+        return _WholeNumberRange(min=least, max=most) if has_range else _WholeNumber()
+    if hint is float:
+        return _Number() if least is None and most is None else _NumberRange(min=least, max=most)
     return click.types.convert_type(hint)
+
+
+# The names of the types in click's messages: "'abc' is not a valid whole number".
+class _WholeNumber(click.types.IntParamType):
+    name = "whole number"
+
+
+class _WholeNumberRange(click.IntRange):
+    name = "whole number"
+
+
+class _Finite:
+    """Refuses infinity and not-a-number, which pass every comparison with a limit or none."""
+
+    name = "number"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """Returns *value* as a finite number."""
+        number = super().convert(value, param, ctx)  # type: ignore[misc]
+        if not math.isfinite(number):
+            self.fail(f"{value!r} is not a valid number.", param, ctx)  # type: ignore[attr-defined]
+        return number
+
+
+class _Number(_Finite, click.types.FloatParamType):
+    pass
+
+
+class _NumberRange(_Finite, click.FloatRange):
+    pass

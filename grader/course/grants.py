@@ -11,13 +11,20 @@ from pathlib import Path
 
 from grader.bank.yaml12 import Located, parse_yaml, read_yaml, scalar
 from grader.course.load import course_from
+from grader.course.rules import rules_for
 from grader.errors import SetupError, SpecError, SpecErrors
 from grader.files import exclusive_lock, write_atomic
+from grader.model import Student
 from grader.model.course import Course, Grant
 from grader.registry import nearest
 
 _END = re.compile(r"\.\.\.(\s|\Z)")
 """The line that ends a YAML document."""
+_KEY = re.compile(
+    r"^(until|received)(?=:)|'(section|set|until|time|attempts|exempt|received|why|by)"
+    r"(?:: true|: (ID)|:)?'"
+)
+"""A key of an exception in the message of an error."""
 _BARE = ("student", "section", "set", "by")
 """Fields whose values are ids, which usually need no quotes."""
 
@@ -26,11 +33,12 @@ def add_grant(path: Path, grant: Grant) -> Course:
     """Appends *grant* to the exceptions in the course file at *path*, and returns the new course.
 
     The file keeps its comments and layout. If the file or the exception has errors, raises
-    SpecErrors and leaves the file unchanged.
+    SpecErrors and leaves the file unchanged; SetupError if the exception would change nothing.
     """
-    with exclusive_lock(path.parent):
+    target = path.resolve()  # a link stays one
+    with exclusive_lock(target.parent):
         source = read_yaml(path)
-        course_from(source)  # the errors that are there already
+        before = course_from(source)  # the errors that are there already
         text = path.read_bytes().decode("utf-8-sig")
         changed = _insert_grant(text, source, grant)
         if "\r\n" in text:
@@ -40,12 +48,40 @@ def add_grant(path: Path, grant: Grant) -> Course:
         except SpecError as wrong:
             # Without their lines, which the file does not have.
             errors = (
-                SpecError(f"the exception was not added: {e.what}", where=str(path), fix=e.fix)
+                SpecError(
+                    f"the exception was not added: {_name_options(e.what)}",
+                    where=str(path),
+                    fix=_name_options(e.fix or "") or None,
+                )
                 for e in wrong.errors
             )
             raise SpecErrors(tuple(errors)) from None
-        write_atomic(path, changed.encode())
+        _require_effect(before, course, grant, path)
+        write_atomic(target, changed.encode())
     return course
+
+
+def _name_options(text: str) -> str:
+    """Returns *text* with the options of `grader course grant` in place of the keys of the file.
+
+    >>> _name_options("until: add 'student: ID' and 'set: ID', or 'until:'")
+    "--until: add a student's id and --set ID, or --until"
+    """
+    text = text.replace("'student: ID'", "a student's id")
+    return _KEY.sub(lambda key: f"--{key[1] or key[2]}{' ID' if key[3] else ''}", text)
+
+
+def _require_effect(before: Course, after: Course, grant: Grant, path: Path) -> None:
+    """Raises SetupError if the rules of all sets are the same with *grant* as without."""
+    student = Student(id=grant.student or "", section=grant.section or "")
+    sets = after.sets if grant.set is None else (grant.set,)
+    if sets and all(rules_for(before, s, student) == rules_for(after, s, student) for s in sets):
+        raise SetupError(
+            "the exception was not added, because it would change nothing",
+            where=str(path),
+            fix="grant more than what the set or an earlier exception allows, such as a later "
+            "due date",
+        )
 
 
 def unknown_students(course: Course, set_id: str, students: Collection[str]) -> list[str]:

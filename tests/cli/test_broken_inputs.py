@@ -43,6 +43,37 @@ def test_a_required_option_of_an_export_is_missed(home, capsys):
     assert said == "Error: Missing option '--column'."
 
 
+@pytest.mark.parametrize(
+    ("option", "value", "wrong"),
+    [
+        ("--cell-seconds", "abc", "number"),
+        ("--cell-seconds", "nan", "number"),
+        ("--cell-seconds", "inf", "number"),
+        ("--jobs", "1.5", "whole number"),
+    ],
+)
+def test_a_number_that_is_none_is_named(home, capsys, option, value, wrong):
+    said = usage_error(capsys, "grade", home / "in", "--out", home / "out", option, value)
+    assert said == f"Error: Invalid value for '{option}': '{value}' is not a valid {wrong}."
+
+
+def test_a_number_of_an_option_without_limits_is_finite(capsys):
+    said = usage_error(capsys, "course", "grant", "ada", "--time", "inf")
+    assert said == "Error: Invalid value for '--time': 'inf' is not a valid number."
+
+
+def test_an_exception_for_an_unknown_student_is_a_warning(home, tmp_path):
+    course = tmp_path / "course.yaml"
+    course.write_text(
+        "id: c\nsets: {quiz: {due: 2026-11-02, release: " + str(home / "release") + "}}\n"
+    )
+    about = ("--until", "2026-11-09", "--why", "x", "--by", "kim", "--course", course)
+    assert "warning" not in ok("course", "grant", "ada", "--set", "quiz", *about).stderr
+    said = ok("course", "grant", "adda", "--set", "quiz", *about).stderr
+    assert "warning: an exception names 'adda', who is not in the release of 'quiz'" in said
+    assert "'ada'" in said
+
+
 @pytest.mark.parametrize("command", [("desk", "out"), ("practice",)])
 def test_a_port_in_use_is_an_error_before_a_link_is_printed(home, capsys, command):
     with socket.socket() as taken:

@@ -224,6 +224,59 @@ def test_an_exception_with_a_factor_of_0_is_not_added_without_it(course_file):
         add_grant(course_file(), replace(GRANT, time=0, attempts=3))
 
 
+@pytest.mark.parametrize(
+    "change",
+    [
+        Grant(student="ada", set="midterm", until="2026-10-06", why="x", by="kim"),
+        Grant(student="bob", set="midterm", until="2026-10-01", why="x", by="kim"),
+        Grant(student="bob", set="midterm", attempts=9, why="x", by="kim"),
+        Grant(student="bob", attempts=2, why="x", by="kim"),
+    ],
+)
+def test_an_exception_without_effect_is_not_added(course_file, change):
+    path = course_file()
+    with pytest.raises(SetupError, match="it would change nothing"):
+        add_grant(path, change)
+    assert path.read_text() == COURSE
+
+
+def test_an_exception_for_all_sets_may_change_one_of_them(course_file):
+    change = Grant(section="B", attempts=3, why="x", by="kim")
+    assert add_grant(course_file(), change).grants[-1] == change
+
+
+def test_an_exemption_from_all_sets_of_a_course_without_sets_is_added(course_file):
+    change = Grant(student="bob", exempt=True, why="x", by="kim")
+    assert add_grant(course_file("id: systems\n"), change).grants == (change,)
+
+
+def test_errors_of_a_new_exception_name_options(course_file):
+    with pytest.raises(SpecErrors) as caught:
+        add_grant(course_file(), Grant(student="ada", until="soon", why="", by="kim"))
+    said = [(error.what.removeprefix("the exception was not added: "), error.fix)
+            for error in caught.value.errors]  # fmt: skip
+    assert said == [
+        ("--why is empty", "fill in --why"),
+        (
+            "--until: 'soon' is not a time",
+            "write 2026-10-05 23:59, or 2026-10-05 for the end of that day",
+        ),
+        ("--until needs a set", "add --set ID"),
+    ]
+
+
+def test_a_link_to_a_private_course_file_stays_one(course_file, tmp_path):
+    path = course_file()
+    path.chmod(0o600)
+    link = tmp_path / "elsewhere" / "course.yaml"
+    link.parent.mkdir()
+    link.symlink_to(path)
+    add_grant(link, GRANT)
+    assert link.is_symlink()
+    assert load_course(path).grants[-1] == GRANT
+    assert path.stat().st_mode & 0o777 == 0o600
+
+
 def test_line_ends_of_windows_stay(course_file):
     path = course_file()
     path.write_bytes(COURSE.replace("\n", "\r\n").encode())

@@ -338,6 +338,14 @@ def test_a_file_that_can_not_be_written_leaves_the_old_one_and_nothing_else(tmp_
     assert sorted(p.name for p in tmp_path.iterdir()) == ["folder", "old"]
 
 
+def test_a_file_that_is_written_again_stays_private(tmp_path: Path) -> None:
+    path = tmp_path / "grades.csv"
+    write_atomic(path, b"old")
+    path.chmod(0o600)
+    write_atomic(path, b"new")
+    assert (path.read_bytes(), path.stat().st_mode & 0o777) == (b"new", 0o600)
+
+
 def test_a_folder_is_free_again_as_soon_as_its_holder_is_killed(tmp_path: Path) -> None:
     script = "import sys, time\nfrom pathlib import Path\nfrom grader.files import exclusive_lock\n"
     script += (
