@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import zipfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
 
@@ -17,6 +17,8 @@ from grader.grading.results import write_results
 from grader.registry import suggest
 from grader.report.names import file_name
 
+EXPORTS = "exports"
+"""The folder in which `grader export` writes by default."""
 IDEAS = "ideas.json"
 """The newest search for wrong ideas, with the students who have them."""
 
@@ -91,13 +93,15 @@ def forget_student(
         require_student(book, student)
         # The evidence first: its names are in the gradebook, so a failure can be repeated.
         evidence_count = sum(map(book.evidence_files.remove, book.personal.read(student).evidence))
-        files = list(_files_about(out, student))
+        files = [*_files_about(out, student), *_exports_about(out, student, book.students())]
         removed = book.personal.remove(student, by=by, why=why)
     for path in files:
         try:
             path.unlink(missing_ok=True)
         except OSError as error:
             raise make_write_error(error, path) from error
+        with suppress(OSError):  # unless it has other files
+            path.parent.rmdir()
     write_results(out, bank)
     return removed, evidence_count + len(files)
 
@@ -109,3 +113,13 @@ def _files_about(out: Path, student: str) -> Iterator[Path]:
     # The ideas name students, and can be made again.
     names = (f"grades/{grade}", f"feedback/{page}", IDEAS)
     yield from (out / name for name in names if (out / name).exists())
+
+
+def _exports_about(out: Path, student: str, students: Collection[str]) -> Iterator[Path]:
+    """Yields the files of `grader export` in *out*, except those in the folder of another of
+    *students*. Tables of the class, which name *student*, can be made again."""
+    others = {file_name(id_) for id_ in students if id_ != student}
+    folder = out / EXPORTS
+    for path in sorted(folder.rglob("*")):
+        if not path.is_dir() and others.isdisjoint(path.relative_to(folder).parts[:-1]):
+            yield path

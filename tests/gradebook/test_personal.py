@@ -78,6 +78,17 @@ def test_what_is_forgotten_is_nowhere_in_the_folder(graded):
     assert home.graded(out)["grades"] == [one for one in before if one["student"] != "s00"]
 
 
+def test_exports_about_a_student_who_is_forgotten_are_removed(tmp_path):
+    home, out = a_class(tmp_path, 2), tmp_path / "out"
+    home.graded(out)
+    ok("export", "csv", out)
+    ok("export", "gradescope", out)
+    ok("export", "gradescope", out, "--student", "s00")
+    ok("forget", out, "s00", "--why", "asked for it")
+    left = [p.relative_to(out / "exports").as_posix() for p in (out / "exports").rglob("*")]
+    assert sorted(left) == ["gradescope", "gradescope/s01", "gradescope/s01/results.json"]
+
+
 @pytest.mark.thorough
 def test_the_audit_log_refuses_changes_again_afterwards(graded):
     _, out = graded
