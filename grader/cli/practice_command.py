@@ -29,13 +29,12 @@ def command(
         help="Only problems of this level.",
     ),
     concept: str = option("", metavar="CONCEPT", help="Only problems on this concept or topic."),
-    minutes: float = option(
-        0,
-        least=0,
+    minutes: float | None = option(
+        None,
+        least=0.1,
         most=10_000,
         metavar="MINUTES",
         help="How long to practice, in minutes. Default: no limit.",
-        show_default=False,
     ),
     progress: Path | None = option(
         None,
@@ -70,7 +69,7 @@ def command(
     practice = Practice(bank=bank, heads=heads, file=file, progress=saved_progress, sandbox=sandbox)
     practice.saving = progress is not None
     choice = Selection(
-        name=wanted, family=family, level=level or "", concept=concept, minutes=minutes
+        name=wanted, family=family, level=level or "", concept=concept, minutes=minutes or 0.0
     )
     if choice != Selection():
         practice.start(choice)

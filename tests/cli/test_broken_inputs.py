@@ -57,6 +57,11 @@ def test_a_number_that_is_none_is_named(home, capsys, option, value, wrong):
     assert said == f"Error: Invalid value for '{option}': '{value}' is not a valid {wrong}."
 
 
+def test_practice_for_no_time_is_refused(capsys):
+    said = usage_error(capsys, "practice", "--minutes", "0")
+    assert said.endswith("Invalid value for '--minutes': 0.0 is not in the range 0.1<=x<=10000.")
+
+
 def test_a_number_of_an_option_without_limits_is_finite(capsys):
     said = usage_error(capsys, "course", "grant", "ada", "--time", "inf")
     assert said == "Error: Invalid value for '--time': 'inf' is not a valid number."

@@ -60,6 +60,13 @@ def test_a_key_is_found_in_files_of_every_type(course: Course, tmp_path: Path, n
     assert found.findings[0].path.startswith(name)
 
 
+def test_leaks_are_listed_in_the_order_of_numbers(course: Course, tmp_path: Path) -> None:
+    for name in ("cell 10", "cell 9"):
+        write(tmp_path, name, f"# {name}\n{said(course)}")
+    places = [f.path for f in course.found(tmp_path).findings if f.kind == "key"]
+    assert places == ["cell 9", "cell 10"]
+
+
 @pytest.mark.thorough
 @pytest.mark.parametrize("name", PLANTS)
 def test_what_is_planted_is_found(course: Course, tmp_path: Path, name: str) -> None:

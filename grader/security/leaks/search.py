@@ -27,6 +27,7 @@ from grader.security.leaks.records import LATE, Leak, Piece, SearchBudget, Searc
 from grader.security.leaks.secrets import PublicContent, collect_secrets
 
 _STUDENT = re.compile(rb'"student":\s*"([^"\\]{1,200})"')
+_DIGITS = re.compile(r"\d+")
 _FEW_OWNERS = 3
 
 
@@ -127,9 +128,7 @@ def search_folder(
     for key, leak in leaks.items():
         places = (history.place(leak.path) for history in contents.histories)
         leaks[key] = dataclasses.replace(leak, path=next(filter(None, places), leak.path))
-    listed = sorted(
-        leaks.values(), key=lambda leak: (leak.path, leak.line or 0, leak.kind, leak.detail)
-    )
+    listed = sorted(leaks.values(), key=_place_order)
     most = budget.bounds.findings
     failed = (
         (f"hidden cases of {name}", f"they can't be generated, {why}")
@@ -144,6 +143,12 @@ def search_folder(
         objects=sum(history.objects for history in contents.histories),
         bytes=size,
     )
+
+
+def _place_order(leak: Leak) -> tuple[str, int, str, str]:
+    """Returns the key by which leaks are listed: "cell 9" comes before "cell 10"."""
+    path = _DIGITS.sub(lambda number: number[0].zfill(9), leak.path)
+    return path, leak.line or 0, leak.kind, leak.detail
 
 
 class _Searcher:
