@@ -231,6 +231,7 @@ def _run_exporter(
     chosen = (student,) if student else students
     results_of_class = class_results(results or Path(), chosen)
     if not isinstance(exporter, StudentExporter):
+        exporter.check_target(results_of_class, out or Path())
         return exporter.export(results_of_class)
     if len(chosen) == 1:
         return exporter.export(results_of_class.results[0])

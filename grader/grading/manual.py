@@ -21,6 +21,7 @@ from grader.model import Grade, Mark, Override
 from grader.registry import suggest
 from grader.release.papers import Papers, papers_of
 from grader.text.spreadsheet import csv_line, escape_cell
+from grader.text.words import count_points
 from grader.text.words import points as worth
 
 _DIGITS = 12
@@ -214,7 +215,7 @@ def _allowed_points(mark: Mark, points: float) -> float:
         return mark.max_points
     if points > mark.max_points:
         raise SetupError(
-            f"{points:g} is more than the {worth(mark.max_points)} points of '{mark.name}'",
+            f"{points:g} is more than the {count_points(mark.max_points)} of '{mark.name}'",
             fix="assign at most that many points",
         )
     return points

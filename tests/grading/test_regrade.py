@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import stat
 import sys
 from pathlib import Path
@@ -14,6 +15,7 @@ from grader.cli import grader
 from grader.errors import SetupError
 from grader.gradebook import Gradebook
 from grader.grading.batch import refused_evidence
+from grader.grading.manual import give_points
 from grader.grading.score import FAULT, score
 from grader.kinds import kinds
 from grader.release.papers import papers_of
@@ -173,9 +175,7 @@ def test_a_preview_shows_the_totals_of_the_table_of_grades(exam: Path) -> None:
         (("--student", "adda", "--answer", "q1_why", "--points", 1), "did you mean 'ada'?"),
         (("--student", "ada", "--answer", "q1_wy", "--points", 1), "did you mean 'q1_why'?"),
         (("--student", "ada", "--answer", "q1_why", "--points", 9), "more than the 4 points"),
-        (("--student", "ada", "--answer", "q1_why", "--points", "inf"), "inf is more than the 4"),
         (("--student", "ada", "--answer", "q1_why", "--points", "1e30"), "1e+30 is more than"),
-        (("--student", "ada", "--answer", "q1_why", "--points", "nan"), "are not a number"),
         (("--student", "ada", "--points", 1), "either --points or --withdraw"),
         (("--student", "ada", "--answer", "q1_why", "--withdraw"), "no manual points"),
         (("--student", "zoe", "--answer", "q1_why", "--points", 1), "there is no student 'zoe'"),
@@ -190,6 +190,22 @@ def test_a_mark_by_hand_that_can_not_be_says_why(
     )
     assert isinstance(result.exception, SetupError)
     assert words in str(result.exception)
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize(
+    ("points", "words"), [(math.inf, "inf is more than the 4 points"), (math.nan, "not a number")]
+)
+def test_points_that_are_no_number_are_refused(exam: Path, points: float, words: str) -> None:
+    with pytest.raises(SetupError, match=words):
+        give_points(exam / "results", "ada", "q1_why", points, by="kim", why="")
+
+
+@pytest.mark.thorough
+def test_one_point_is_one(exam: Path) -> None:
+    [name, *_] = (mark["name"] for mark in grade_of(exam)["marks"] if mark["max_points"] == 1)
+    with pytest.raises(SetupError, match=f"2 is more than the 1 point of '{name}'"):
+        give_points(exam / "results", "ada", name, 2, by="kim", why="")
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="no such permissions")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -11,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from grader.errors import GraderError, SetupError, SpecError
+from grader.integrations.lms.gradebooks.canvas import Canvas
 from grader.integrations.lms.gradebooks.cells import parse_sheet
 from grader.model import Student
 from grader.model.exported import Result
@@ -92,6 +94,20 @@ def test_marks_line_ends_and_a_missing_last_one_stay(mark: str, end: str, last: 
 )  # fmt: skip
 def test_a_student_is_found_by_any_of_the_ids(student: Student) -> None:
     assert f"7.50,{a_score(JANE)},88.1" in filled(a_mixed_result(student=student))
+
+
+def test_an_id_whose_accents_are_written_differently_is_the_same() -> None:
+    assert filled(a_mixed_result(student=of("a\u030ase"))) == filled(
+        a_mixed_result(student=of("åse"))
+    )
+
+
+def test_the_file_that_was_downloaded_is_not_replaced(tmp_path: Path) -> None:
+    (tmp_path / FILE).write_text(CANVAS.format(most=MOST), encoding="utf-8")
+    exporter = Canvas(gradebook=tmp_path / FILE, column="Midterm")
+    exporter.check_target(a_class_of(JANE), tmp_path / "out")
+    with pytest.raises(SetupError, match="this would replace the file that you downloaded"):
+        exporter.check_target(a_class_of(JANE), tmp_path / "out" / "..")
 
 
 def test_a_title_without_its_number_is_enough_where_one_has_it() -> None:

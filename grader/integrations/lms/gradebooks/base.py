@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import unicodedata
 from abc import abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -60,6 +61,15 @@ class GradebookExporter(ClassExporter):
     @abstractmethod
     def layout(self, table: CsvSheet) -> GradebookLayout:
         """Returns where students and points are in *table*. Raises SpecError or SetupError."""
+
+    def check_target(self, subject: ClassResults, out: Path) -> None:  # noqa: ARG002
+        """Raises SetupError if the file would replace the one that was downloaded."""
+        if (out / self.gradebook.name).resolve() == self.gradebook.resolve():
+            raise SetupError(
+                "this would replace the file that you downloaded",
+                where=str(self.gradebook),
+                fix="choose another folder with --out",
+            )
 
     def export(self, subject: ClassResults) -> Exported:
         """Returns the file under its own name, with only cells of the column changed."""
@@ -217,6 +227,7 @@ def _match_rows(results: ClassResults, table: CsvSheet, layout: GradebookLayout)
 
 
 def _fold(text: str, kind: str) -> str:
+    text = unicodedata.normalize("NFC", text)  # as in rosters made from file names on macOS
     return " ".join(text.casefold().split()) if kind == "name" else text.casefold()
 
 
