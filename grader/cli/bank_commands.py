@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import sys
 from dataclasses import asdict
 from pathlib import Path
@@ -248,7 +249,7 @@ def new_command(
     problem, solution = write_skeleton(new_problem, into)
     click.echo(f"{problem}: the spec, with a comment for every key")
     click.echo(f"{solution}: its independent solution")
-    click.echo(f"\nNext: grader verify {problem.stem} --bank {into}")
+    click.echo(f"\nNext: grader verify {problem.stem} --bank {shlex.quote(str(into))}")
 
 
 @subcommand(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import time
 from collections.abc import Collection
 from contextlib import suppress
@@ -192,7 +193,7 @@ def grant_command(
         if (students := _read_students(course, id_, path.parent)) is not None:
             print_unknown_students(added, id_, students)
     click.echo(f"Added to {path}. To preview the effect on results that are already graded, run")
-    click.echo(f"grader score RESULTS --course {path} --dry-run")
+    click.echo(f"grader score RESULTS --course {shlex.quote(str(path))} --dry-run")
 
 
 complete_ids(grant_command)

@@ -188,20 +188,25 @@ def _run_export(
     **values: Any,
 ) -> None:
     """Runs the command of *exporter*."""
+    from grader.integrations.base import QuizExporter
     from grader.integrations.exporting import append_text, write_exported
 
     chosen_exporter = exporter(**pop_fields(exporter, values))
     if exporter.out is not None:
         out = out or Path(exporter.out.format(results=values.get("results"), name=name))
     exported = _run_exporter(chosen_exporter, out, **values)
-    if out is not None and Path(exporter.out or "").suffix:
+    is_file = bool(Path(exporter.out or "").suffix)
+    if out is not None and is_file:
         (data,) = exported.files.values()
         exported, out = replace(exported, files={out.name: data}), out.parent
     click.echo(exported.stdout, nl=False)
     for file, text in exported.appended_text.items():
         append_text(file, text)
     if out is not None:
-        _print_exported(exported, write_exported(exported, out), out, as_json=as_json)
+        # A quiz contains its keys.
+        private = is_file and isinstance(chosen_exporter, QuizExporter)
+        written = write_exported(exported, out, private=private)
+        _print_exported(exported, written, out, as_json=as_json)
 
 
 def _to_enum(value: Any, hint: Any) -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
@@ -105,7 +106,7 @@ def _write_or_enter_table(
                 f"Wrote {count_of(count, 'answer')} to {table_file}. Fill in `points` and `why`, "
                 "then run"
             )
-            click.echo(f"grader mark {results} --from {table_file}")
+            click.echo(shlex.join(("grader", "mark", str(results), "--from", str(table_file))))
         return
     assert from_file is not None  # noqa: S101 - the caller has checked it
     count = enter_points(results, from_file, by=by)
@@ -153,9 +154,10 @@ def _print_answers(results: Path, student: str, answer: str | None, as_json: boo
     if not answers:
         click.echo(f"No answers of '{student}' need manual grading.")
     for waiting in answers:
-        name = f"--student {waiting.student} --answer {waiting.answer}"
         click.echo("\n".join(_answer_lines(waiting)))
-        click.echo(f"\ngrader mark {results} {name} --points P --why TEXT\n")
+        which = ("--student", waiting.student, "--answer", waiting.answer)
+        command = shlex.join(("grader", "mark", str(results), *which))
+        click.echo(f"\n{command} --points P --why TEXT\n")
 
 
 def _answer_lines(answer: AnswerToRead) -> list[str]:

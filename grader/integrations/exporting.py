@@ -98,15 +98,16 @@ def append_text(file: Path, text: str) -> None:
         sink.write(text.encode("utf-8", "replace"))
 
 
-def write_exported(exported: Exported, out: Path) -> list[Path]:
-    """Writes the files into the folder *out*, and replaces links. Raises SetupError if it can't."""
+def write_exported(exported: Exported, out: Path, *, private: bool = False) -> list[Path]:
+    """Writes the files into the folder *out*, and replaces links. With *private*, only the owner
+    can read them. Raises SetupError if it can't."""
     written = []
     for name, data in exported.files.items():
         target = out / name
         # The last component is not resolved, because it is replaced even if it is a link.
         if target.name == ".." or not target.parent.resolve().is_relative_to(out.resolve()):
             raise SetupError(f"'{name}' would be written outside '{out}'", fix="rename it")
-        write_atomic(target, data)
+        write_atomic(target, data, private=private)
         written.append(target)
     return written
 

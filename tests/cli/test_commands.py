@@ -55,6 +55,31 @@ def test_the_solved_notebook_scores_full_marks(exam: Path) -> None:
     assert {m["verdict"] for m in grade["marks"]} == {"correct"}
 
 
+def test_a_solved_notebook_replaces_no_other_file(exam, tmp_path, capsys):
+    def solve(out: Path, release: Path = exam / "release") -> tuple[object, ...]:
+        return "solve", release, "--student", "ada", "--out", out, "--bank", exam / "bank"
+
+    solved = tmp_path / "ada.ipynb"
+    ok(*solve(solved))
+    ok(*solve(solved))  # the same again
+    assert solved.stat().st_mode & 0o077 == 0
+    handed_out = exam / "release" / "notebooks" / "ada.ipynb"
+    (tmp_path / "notes.txt").write_text("hello")
+    for file in (handed_out, exam / "release" / "release.json", tmp_path / "notes.txt"):
+        before = file.read_bytes()
+        assert "this file exists already, and would be lost" in fails(capsys, *solve(file))
+        assert file.read_bytes() == before
+    other = tmp_path / "other"
+    ok("render", "quiz", "--student", "ada", "--out", other, "--bank", exam / "bank")
+    ok(*solve(solved, other))
+
+
+def test_commands_to_copy_have_quotes_where_needed(exam, tmp_path):
+    table = tmp_path / "my marks.csv"
+    said = ok("mark", exam / "results", "--table", table, "--bank", exam / "bank").stdout
+    assert said.endswith(f" --from '{table}'\n")
+
+
 def test_the_untouched_notebook_scores_nothing(exam: Path) -> None:
     grade = grade_of(exam, "bo")
     assert grade["score"] == 0

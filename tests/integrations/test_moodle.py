@@ -388,6 +388,7 @@ def test_more_variants_than_there_are_is_said(tmp_path: Path) -> None:
     )  # fmt: skip
     data = json.loads(done.output)
     assert data["files"] == [str(out)]
+    assert out.stat().st_mode & 0o077 == 0  # it has the keys
     assert "sample: found only 15 different variants instead of 40" in data["notes"]
     assert len(read(out.read_bytes())[0].questions) == 15
 

@@ -514,6 +514,9 @@ def test_what_a_person_reads_is_open_until_points_are_typed(bank: Bank, tmp_path
     assert done.open == 0
     with Gradebook.open(results) as book:
         assert [(o.student, o.name, o.points) for o in book.overrides()] == [("ada", "q1_why", 0.0)]
+    entered(bank, tmp_path, {**ada, "q1_why.points": "1,5"})  # as many spreadsheets write it
+    with Gradebook.open(results) as book:
+        assert [o.points for o in book.overrides()] == [1.5]
 
 
 def test_entered_again_only_what_changed_is_scored(bank: Bank, tmp_path: Path) -> None:

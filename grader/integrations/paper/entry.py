@@ -17,7 +17,7 @@ from grader.grading.manual import make_override
 from grader.grading.run import WRITTEN_INTO
 from grader.grading.tally import overrides_by_student
 from grader.integrations.paper.printing import printed_exam
-from grader.integrations.paper.typed import TypedRow, load_answers
+from grader.integrations.paper.typed import TypedRow, load_answers, parse_points
 from grader.model import Answer, Evidence, Outcome, Raw, Submission, Verdict
 from grader.model.evidence import VERSION
 from grader.model.printed import AnswerForm, AnswerPlace, cell_name
@@ -111,7 +111,7 @@ def _enter_rows(
             scored += 1
         texts = (place for place in places[row.version] if place.form is AnswerForm.TEXT)
         written = {place.name: row.answers.get(place.names[0]) for place in texts}
-        points = {name: float(text) for name, text in written.items() if text}
+        points = {name: parse_points(text) for name, text in written.items() if text}
         settled = manual.store(student, points)
         for mark in grade.marks:
             if mark.verdict is Verdict.UNREADABLE:

@@ -131,8 +131,14 @@ class _Sheet:
                 yield self.error(line, what, fix)
 
 
+def parse_points(written: str) -> float:
+    """Returns the points in a cell, with a decimal point or, as many spreadsheets write it, a
+    comma. Raises ValueError."""
+    return float(written.replace(",", "."))
+
+
 def _is_points(written: str, most: float) -> bool:
     try:
-        return 0 <= float(written) <= most
+        return 0 <= parse_points(written) <= most
     except ValueError:
         return False
