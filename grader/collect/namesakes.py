@@ -8,6 +8,9 @@ from grader.collect.entries import NotebookFile, Remark, make_notice
 from grader.collect.notices import Notices
 from grader.collect.roster import Roster
 
+_ANY_NAME = "?"
+"""The name of a file that is no student's id."""
+
 
 def drop_namesakes(found: dict[str, list[NotebookFile]], roster: Roster, notices: Notices) -> None:
     """Removes files of several platform users whose names all match the same student.
@@ -55,10 +58,16 @@ def add_copies(
 
 
 def keep_remark(
-    student: str | None, remark: Remark, others: dict[str, list[Remark]], notices: Notices
+    remark: Remark, roster: Roster, others: dict[str, list[Remark]], notices: Notices
 ) -> None:
-    """Adds *remark* to *others* if its file may be the student's work, or else adds its notice."""
-    if student is not None and remark.work is not None:
+    """Adds *remark* to *others* if its file may be a student's work, or else adds its notice.
+
+    In a folder that is not the student's, a file with the student's id may be anything, such as a
+    feedback page.
+    """
+    student, folder = roster.find(remark.name), remark.name.parent
+    is_theirs = not folder.parts or roster.find(folder / _ANY_NAME) == student
+    if student is not None and remark.work is not None and is_theirs:
         others.setdefault(student, []).append(remark)
     else:
         notices.add(student, remark.notice)

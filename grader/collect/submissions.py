@@ -102,11 +102,11 @@ def collect(
     path = Path(path).absolute()
     budget = FileQuota(path, roster.find)
     for entry in iter_entries(path, budget):
+        if isinstance(entry, Remark):
+            keep_remark(entry, roster, others, notices)
+            continue
         owner = roster.owner(entry.name)
         student = owner.student
-        if isinstance(entry, Remark):
-            keep_remark(student, entry, others, notices)
-            continue
         if student is None:
             notices.add(None, roster.unknown_notice(entry.name))
         else:

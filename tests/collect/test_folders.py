@@ -227,7 +227,7 @@ def test_a_broken_notebook_of_a_known_student_is_a_submission_with_a_reason(tmp_
 def test_another_file_instead_of_a_notebook_is_a_submission_that_cannot_be_read(
     tmp_path: Path, name: str
 ) -> None:
-    files = {"ada.ipynb": ONE, name: b"x", "cyd/readme.md": b""}
+    files = {"ada.ipynb": ONE, name: b"x", "cyd/readme.md": b"", "out/feedback/cyd.html": b""}
     for path in (a_folder(tmp_path / "f", files), a_zip(tmp_path / "s.zip", files)):
         found = collect(path, ROSTER)
         suffix = Path(name).suffix.lower()
