@@ -6,15 +6,17 @@ import json
 import zipfile
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 
 from grader.bank.folders import Bank
 from grader.errors import SetupError
-from grader.files import make_write_error
+from grader.files import make_write_error, write_atomic
 from grader.gradebook import AuditLine, Gradebook
 from grader.gradebook.personal import Removal
 from grader.grading.results import write_results
 from grader.registry import suggest
+from grader.release.file import load_release, release_bytes
 from grader.report.names import file_name
 
 EXPORTS = "exports"
@@ -95,6 +97,10 @@ def forget_student(
         evidence_count = sum(map(book.evidence_files.remove, book.personal.read(student).evidence))
         files = [*_files_about(out, student), *_exports_about(out, student, book.students())]
         removed = book.personal.remove(student, by=by, why=why)
+    for path in (out / "corrected").glob("*.json"):  # earlier versions kept the students there
+        if (corrected := load_release(path)).students:
+            data = release_bytes(replace(corrected, students={}))
+            write_atomic(path, data, durable=True, private=True)
     for path in files:
         try:
             path.unlink(missing_ok=True)

@@ -352,7 +352,8 @@ def _correction_path(book: Gradebook, release_id: str, ending: str) -> Path:
 def keep_correction(book: Gradebook, corrected: Release | None, *, by: str, why: str) -> None:
     """Puts the specs of *corrected* in force, or those of the release if it is None."""
     if corrected is not None:
-        data, ending = release_bytes(corrected), ".json"
+        # Without the students, who are in the release; one may have to be forgotten.
+        data, ending = release_bytes(replace(corrected, students={})), ".json"
         key = _key_of(book)
         if key is not None:  # a correction of a sealed release must be sealed as well
             data, ending = sealed.seal(data, corrected.id, key), ".pack"

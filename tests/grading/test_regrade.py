@@ -6,6 +6,7 @@ import json
 import math
 import stat
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -18,6 +19,7 @@ from grader.grading.batch import refused_evidence
 from grader.grading.manual import give_points
 from grader.grading.score import FAULT, score
 from grader.kinds import kinds
+from grader.release.file import load_release, release_bytes
 from grader.release.papers import papers_of
 from tests.helpers.banks import ESSAY, ROSTER, SPEC, a_bank, a_roster
 from tests.helpers.code import CODE_EXAM, CODE_SPEC, SCALED
@@ -64,6 +66,18 @@ def correct(home: Path, spec: str) -> None:
         "score", home / "results", "--specs", "current", "--bank", home / "bank", "--why", "test",
         "--unverified",
     )  # fmt: skip
+
+
+def test_a_correction_keeps_nobody_who_is_forgotten(exam: Path) -> None:
+    correct(exam, ESSAY.replace("points: 2", "points: 5"))
+    [kept] = (exam / "results" / "corrected").iterdir()
+    assert json.loads(kept.read_text())["students"] == []
+    before = load_release(kept)
+    students = load_release(exam / "release").students
+    kept.write_bytes(release_bytes(replace(before, students=students)))  # as earlier versions did
+    ok("forget", exam / "results", "ada", "--why", "asked", "--bank", exam / "bank")
+    assert load_release(kept) == before
+    assert grade_of(exam, "bo")["max_score"] == 10
 
 
 @pytest.mark.thorough
