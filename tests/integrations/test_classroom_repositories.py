@@ -17,6 +17,7 @@ import pytest
 
 from grader.bank.folders import Bank
 from grader.cli import main
+from grader.collect import collect
 from grader.errors import SetupError
 from grader.integrations.repositories import collecting
 from grader.integrations.repositories.collecting import (
@@ -38,6 +39,7 @@ from grader.integrations.repositories.snapshot import (
     Repository,
     fetch_notebook,
 )
+from grader.model import Student
 from grader.release.file import load_release
 from grader.release.rendering import Notebooks
 from tests.helpers.banks import a_bank, a_roster
@@ -178,6 +180,33 @@ def test_nothing_handed_in_stays_nothing(tmp_path: Path) -> None:
     assert not (out / "ada.ipynb").exists()
     again = collected(remote, out, BETWEEN, again=True)
     assert (again.status, again.commit) == (CollectStatus.COLLECTED, forged)
+
+
+def test_what_came_after_a_deadline_that_is_given_later_does_not_count(tmp_path: Path) -> None:
+    remote = Remote(tmp_path, "ada")
+    remote.push({"exam.ipynb": OLD}, FEBRUARY)
+    out = tmp_path / "out"
+    assert collected(remote, out).status is CollectStatus.COLLECTED
+    outcome = collected(remote, out, BETWEEN)
+    assert outcome.status is CollectStatus.NOTHING
+    assert outcome.text.endswith(" came later, and was moved to .late/")
+    assert not (out / "ada.ipynb").exists()
+    assert (out / ".late" / "ada.ipynb").read_text() == OLD
+    assert collect(out, {"ada": Student(id="ada")}).missing == ("ada",)
+
+
+def test_what_was_collected_in_time_stays_if_the_repository_is_emptied(tmp_path: Path) -> None:
+    remote = Remote(tmp_path, "ada")
+    first = remote.push({"exam.ipynb": OLD}, JANUARY)
+    out = tmp_path / "out"
+    future = parse_instant("2999-01-01T00:00:00Z")
+    assert collected(remote, out, future).status is CollectStatus.COLLECTED
+    for deadline in (None, future):
+        outcome = collected(Remote(tmp_path, f"new-{deadline is None}"), out, deadline)
+        assert (outcome.status, outcome.commit) == (CollectStatus.KEPT, first)
+        assert outcome.text.startswith("nothing has been pushed yet; the notebook collected on ")
+    assert (out / "ada.ipynb").read_text() == OLD
+    assert "ada.ipynb" in (out / "times.csv").read_text()
 
 
 def test_before_the_deadline_each_look_takes_what_is_there(tmp_path: Path) -> None:

@@ -38,6 +38,9 @@ from grader.text.spreadsheet import csv_line
 STATE = ".collected.json"
 """What was collected when. The leading dot keeps it from being read as a submission."""
 
+LATE = ".late"
+"""Notebooks from after a deadline that a later run was given. The dot has the same effect."""
+
 TIMES = "times.csv"
 """When each notebook was handed in, for `grader grade --times`."""
 
@@ -173,7 +176,15 @@ def _collect_one(
     try:
         notebook = fetch_notebook(repository, how)
     except NothingThereError as error:
-        return outcome(status=CollectStatus.NOTHING, text=error.what), entry()
+        text = error.what
+        if before is not None and before.commit and target.exists():
+            text += f"; the notebook collected on {before.seen} "
+            if not deadline or (before.pushed or before.committed) <= deadline:
+                text += "is kept"
+                return outcome(status=CollectStatus.KEPT, text=text, commit=before.commit), None
+            text += f"came later, and was moved to {LATE}/"
+            _move_aside(target)
+        return outcome(status=CollectStatus.NOTHING, text=text), entry()
     except Exception as error:  # noqa: BLE001  # one repository must not stop the others
         text = f"an internal error ({type(error).__name__})"
         if isinstance(error, GraderError):
@@ -199,6 +210,13 @@ def _collect_one(
         collected = replace(collected, failed=before.failed)
     text = _describe_notebook(notebook, collected)
     return outcome(status=CollectStatus.COLLECTED, text=text, commit=notebook.commit), collected
+
+
+def _move_aside(target: Path) -> None:
+    """Moves a notebook that does not count out of the way of `grader grade`."""
+    folder = target.parent / LATE
+    folder.mkdir(exist_ok=True)
+    target.replace(folder / target.name)
 
 
 def _describe_notebook(notebook: FetchedNotebook, entry: CollectedEntry) -> str:
