@@ -223,5 +223,12 @@ def solve_command(
     from grader.release.file import load_release
     from grader.release.rendering import solve
 
-    solve(load_release(release), student, out, open_bank(banks))
+    loaded = load_release(release)
+    if out.resolve().parent == (release / "notebooks").resolve():
+        raise SetupError(
+            "the notebooks in this folder are handed out, so they must not have answers",
+            where=str(out),
+            fix="choose another folder for --out",
+        )
+    solve(loaded, student, out, open_bank(banks))
     click.echo(f"Wrote {out} with every answer filled in. Keep it private.")

@@ -222,12 +222,17 @@ class Notebooks:
 def solve(release: Release, student: str, out: Path, bank: Bank) -> None:
     """Writes the student's notebook with every answer filled in, which only the owner can read.
 
-    Raises SetupError rather than replace a file that may be the student's work, the notebook that
-    was handed out, or no notebook at all.
+    Raises SetupError rather than replace a file that may be a student's work, or that is no
+    notebook of an exam.
     """
     mine = Papers(release=release).of(student)
     data = write(render(mine, bank.templates, solution(mine)), metadata(mine))
-    if out.is_file() and out.read_bytes() != data and not _is_of_other_release(out, release):
+    untouched = write(render(mine, bank.templates), metadata(mine))
+    if (
+        out.is_file()
+        and out.read_bytes() not in (data, untouched)
+        and not _is_of_other_release(out, release)
+    ):
         raise SetupError(
             "this file exists already, and would be lost",
             where=str(out),

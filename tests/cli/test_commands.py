@@ -64,11 +64,22 @@ def test_a_solved_notebook_replaces_no_other_file(exam, tmp_path, capsys):
     ok(*solve(solved))  # the same again
     assert solved.stat().st_mode & 0o077 == 0
     handed_out = exam / "release" / "notebooks" / "ada.ipynb"
+    work = tmp_path / "work.ipynb"
+    work.write_bytes(handed_out.read_bytes().replace(b" = ...", b" = 3"))
     (tmp_path / "notes.txt").write_text("hello")
-    for file in (handed_out, exam / "release" / "release.json", tmp_path / "notes.txt"):
+    lost = "this file exists already, and would be lost"
+    for file, said in (
+        (work, lost),
+        (tmp_path / "notes.txt", lost),
+        (exam / "release" / "release.json", lost),
+        (handed_out, "the notebooks in this folder are handed out"),
+    ):
         before = file.read_bytes()
-        assert "this file exists already, and would be lost" in fails(capsys, *solve(file))
+        assert said in fails(capsys, *solve(file))
         assert file.read_bytes() == before
+    work.write_bytes(handed_out.read_bytes())
+    ok(*solve(work))
+    assert work.read_bytes() == solved.read_bytes()
     other = tmp_path / "other"
     ok("render", "quiz", "--student", "ada", "--out", other, "--bank", exam / "bank")
     ok(*solve(solved, other))

@@ -347,5 +347,6 @@ def test_what_a_sample_shows_is_no_leak(tmp_path: Path, exam: str, key: str) -> 
     assert found.return_value == 0, found.output
     # Which excuses no student's answers in it.
     solved = template / "sample" / f"{exam}-sample.ipynb"
+    solved.unlink()
     ok("solve", tmp_path / "release", "--student", "s0", "--out", solved)
     assert run(*search).return_value == 1
