@@ -190,6 +190,20 @@ def test_submissions_are_found_however_they_were_filed(tmp_path: Path) -> None:
         assert not [n for n in found.notices if "ps2" in n.path or "timestamp" in n.path]
 
 
+def test_files_of_a_student_without_the_notebook_are_warnings(tmp_path: Path) -> None:
+    for name in ("ada/ps1/ps1.ipynb", "ada/ps1/x.pdf", "bo/ps1/ps1 (1).ipynb", "cy/ps1/ps1.docx"):
+        path = tmp_path / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(written(a_test("1")))
+    found = collect_assignment(tmp_path, "ps1", ["ps1"])
+    assert list(found.submissions) == ["ada"]
+    assert {n.path: n.level for n in found.notices} == {
+        "ada/ps1/x.pdf": "info",
+        "bo/ps1/ps1 (1).ipynb": "warning",
+        "cy/ps1/ps1.docx": "warning",
+    }
+
+
 # Grading
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
 
 from grader.collect import read_attempts, unexamined_submission
@@ -35,20 +35,8 @@ def collect_assignment(
     layout = _CourseLayout(assignment, notebooks)
     path = Path(path).absolute()
     notices = Notices()
-    files: dict[tuple[str, str], list[NotebookFile]] = {}
     budget = FileQuota(path, layout.student)
-    for entry in iter_entries(path, budget):
-        if layout.is_other_assignment(entry.name):
-            continue
-        if isinstance(entry, Remark):
-            if entry.name.name != _STAMP:
-                notices.add(layout.student(entry.name), entry.notice)
-        else:
-            located = layout.locate(entry.name)
-            if isinstance(located, Notice):
-                notices.add(layout.student(entry.name), located)
-            else:
-                files.setdefault(located, []).append(entry)
+    files, ignored = _find_notebooks(path, layout, budget)
     submissions: dict[str, dict[str, Submission]] = {}
     for student, name in sorted(files):
         # A file with the notebook's name takes precedence over newer files.
@@ -67,7 +55,29 @@ def collect_assignment(
             submissions.setdefault(student, {}).setdefault(
                 name, unexamined_submission(student, path, why)
             )
+    for whose, notice in ignored:
+        # It may be the work of a student who has no other.
+        may_be_lost = whose is not None and whose not in submissions
+        notices.add(whose, replace(notice, level="warning") if may_be_lost else notice)
     return CollectedAssignment(submissions=submissions, notices=notices.all())
+
+
+def _find_notebooks(
+    path: Path, layout: _CourseLayout, budget: FileQuota
+) -> tuple[dict[tuple[str, str], list[NotebookFile]], list[tuple[str | None, Notice]]]:
+    """Returns the files in *path* by student and notebook, and a notice about each other file, with
+    its student."""
+    files: dict[tuple[str, str], list[NotebookFile]] = {}
+    ignored: list[tuple[str | None, Notice]] = []
+    for entry in iter_entries(path, budget):
+        if layout.is_other_assignment(entry.name) or entry.name.name == _STAMP:
+            continue
+        located = entry.notice if isinstance(entry, Remark) else layout.locate(entry.name)
+        if isinstance(located, Notice):
+            ignored.append((layout.student(entry.name), located))
+        elif isinstance(entry, NotebookFile):
+            files.setdefault(located, []).append(entry)
+    return files, ignored
 
 
 class _CourseLayout:
