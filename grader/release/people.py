@@ -38,6 +38,13 @@ def load_numbers(path: Path, known: Mapping[str, Student]) -> UserNumbers:
             fix="use Canvas's gradebook, Moodle's worksheet, or columns 'number' and 'student'",
         )
     students_by_number = _read_user_numbers(rows, number, columns, students_by_text(known))
+    if not students_by_number:
+        raise SpecError(
+            f"no line of this file has both a number, in the column '{first[number].strip()}', and "
+            "a student of the release",
+            where=Location(str(path)),
+            fix="use Canvas's gradebook, Moodle's worksheet, or columns 'number' and 'student'",
+        )
     return UserNumbers(
         students_by_number, platform=_detect_platform(header, number, rows), file=str(path)
     )

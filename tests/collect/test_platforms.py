@@ -177,6 +177,13 @@ def test_a_table_that_says_nothing_of_the_kind_is_refused(text: str, tmp_path: P
         load_numbers(tmp_path / "names.csv", KNOWN)
 
 
+@pytest.mark.parametrize("text", ["id,email\nada,ada@x.edu\n", "number,student\n17,nobody\n"])
+def test_a_table_that_maps_no_number_to_a_student_is_an_error(tmp_path: Path, text: str) -> None:
+    (tmp_path / "names.csv").write_text(text)
+    with pytest.raises(SpecError, match="no line of this file has both a number, in the column"):
+        load_numbers(tmp_path / "names.csv", KNOWN)
+
+
 def test_a_zip_as_it_is_downloaded(tmp_path: Path) -> None:
     file = tmp_path / "submissions.zip"
     with zipfile.ZipFile(file, "w") as packed:
