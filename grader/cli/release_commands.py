@@ -147,10 +147,10 @@ def _new_students(names: tuple[str, ...], listed: list[Student]) -> list[Student
 
     folded_ids = {id_key(student.id): student.id for student in listed}
     new_students = []
-    for name in dict.fromkeys(names):
+    for name in dict.fromkeys(map(str.strip, names)):  # as in a roster
         if folded_ids.get(id_key(name)) == name:
             continue
-        problem = id_problem(name, folded_ids)
+        problem = id_problem(name, folded_ids) if name else "the student's id is empty"
         if problem:
             raise SetupError(problem, fix="use another id with --student")
         folded_ids[id_key(name)] = name

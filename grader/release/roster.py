@@ -29,6 +29,8 @@ _STAFF = {
 }
 """Roles of staff in Classroom 50, Canvas, and Gradescope."""
 MAX_ID = 100
+MAX_BYTES = 240
+"""What file systems allow in a name, less an extension."""
 _HEADER = "a line that names the columns: id,name,email"
 
 
@@ -131,6 +133,7 @@ def _is_file_name(name: str) -> bool:
     return (
         0 < len(name) <= MAX_ID
         and name.isprintable()
+        and len(name.encode()) <= MAX_BYTES
         and not set(name) & set('/\\:*?"<>|')
         and name[0] not in ".-"
     )

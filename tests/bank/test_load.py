@@ -420,6 +420,7 @@ def test_a_private_bank_hides_a_problem_of_the_same_name(tmp_path: Path) -> None
         ("id\nZo\u00eb\nZoe\u0308\n", "look the same"),
         ("id\n../etc\n", "can't be a file name"),
         ("id,name\n,Ada\n", "this row has no id"),
+        (f"id\n{'漢' * 90}\n", "can't be a file name"),
         ("studnet,name\nada,Ada\n", "no column 'id'"),
     ],
 )

@@ -327,6 +327,7 @@ def test_a_new_problem_passes_the_gate(tmp_path: Path) -> None:
         (["rendr"], "did you mean 'grader render'?"),
         (["show", "kv-cache-siz"], "did you mean 'kv-cache-size'?"),
         (["render", "midtrm", "--student", "a", "--out", "x"], "did you mean 'midterm'?"),
+        (["render", "quiz-numerics", "--student", " ", "--out", "x"], "the student's id is empty"),
         (
             ["render", "kv-cache-size", "--student", "a", "--out", "x"],
             "'kv-cache-size' is a problem, and a set is needed\n"
