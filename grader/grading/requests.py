@@ -93,7 +93,13 @@ def store_requests(book: Gradebook, read: Sequence[tuple[RequestFile, Located]])
 def _files_in(path: Path) -> list[Path]:
     if not path.is_dir():
         return [path]
-    return sorted(p for p in path.rglob("*") if p.suffix in _SUFFIXES and p.is_file())
+    return sorted(
+        p
+        for p in path.rglob("*")
+        if p.suffix.lower() in _SUFFIXES
+        and not p.name.startswith(".")  # such as "._ada.json", which macOS adds to a zip
+        and p.is_file()
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -114,6 +114,16 @@ def test_damaged_files_are_refused(
     assert said in fails(capsys, "requests", results, path)
 
 
+def test_a_folder_as_macos_and_windows_leave_it_is_read(results: Path) -> None:
+    folder = results.parent / "requests"
+    folder.mkdir()
+    made = request_file(results, "s3", "q1_why")
+    shutil.move(made, folder / "REQUEST.JSON")
+    (folder / "._request.json").write_bytes(b"\0\5\x16\7")
+    done = ok("requests", results, folder)
+    assert "1 file: 1 new request." in done.output
+
+
 def test_one_bad_file_stores_nothing(results: Path, capsys: pytest.CaptureFixture[str]) -> None:
     folder = results.parent / "requests"
     folder.mkdir()
