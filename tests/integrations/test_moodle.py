@@ -22,7 +22,7 @@ from grader.model import Mistake, Part, Tolerance
 from grader.model.item import AcceptedTexts, EssayItem, TextItem
 from grader.model.quiz import Quiz
 from tests.helpers.banks import SPEC, a_bank
-from tests.helpers.commands import ok
+from tests.helpers.commands import fails, ok
 from tests.helpers.kinds import (
     a_choice,
     a_code,
@@ -391,6 +391,19 @@ def test_more_variants_than_there_are_is_said(tmp_path: Path) -> None:
     assert out.stat().st_mode & 0o077 == 0  # it has the keys
     assert "sample: found only 15 different variants instead of 40" in data["notes"]
     assert len(read(out.read_bytes())[0].questions) == 15
+
+
+def test_a_file_of_another_format_is_not_replaced(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    bank = a_bank(tmp_path / "bank")
+    for system, name in (("moodle", "quiz.xml"), ("qti", "exam.zip")):
+        command = ("export", system, "quiz", "--bank", bank, "--out", tmp_path / name)
+        ok(*command)
+        ok(*command)  # an earlier export is
+        (tmp_path / name).write_bytes(b"PK\3\4 submissions")
+        assert "this file exists already, and is no earlier export" in fails(capsys, *command)
+        assert (tmp_path / name).read_bytes() == b"PK\3\4 submissions"
 
 
 POOL = """\

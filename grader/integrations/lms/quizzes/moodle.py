@@ -45,6 +45,7 @@ class Moodle(VariantsExporter):
     """
 
     out = "quiz.xml"
+    mark = b"<quiz>"
     examples = (
         "grader export moodle midterm --variants 20 --out quiz.xml --private-key SECRET",
         "grader export moodle lab.yaml --leave-out --out quiz.xml",

@@ -42,6 +42,7 @@ class Qti(VariantsExporter):
     """
 
     out = "exam.zip"
+    mark = b"imsmanifest.xml"
     examples = (
         "grader export qti midterm --variants 20 --out exam.zip --private-key SECRET",
         "grader export qti lab.yaml --leave-out --out exam.zip",
