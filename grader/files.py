@@ -49,6 +49,7 @@ _FAULTS = {
     errno.EISDIR: ("this is a folder, and a file has to be written", "choose another path"),
 }
 _LOOK_SECONDS = 0.05
+_HEAD_BYTES = 4_000
 
 
 def read_bytes(path: Path, name: str, *, fix: str = "check the path", most: int = -1) -> bytes:
@@ -62,6 +63,19 @@ def read_bytes(path: Path, name: str, *, fix: str = "check the path", most: int 
     except OSError as error:
         what = f"can't read {name}: {_reason(error)}"
         raise SetupError(what, where=Location(str(path)), fix=fix) from None
+
+
+def require_replaceable(path: Path, mark: bytes) -> None:
+    """Raises SetupError if a file at *path* does not have *mark* near its start.
+
+    Then it is of another kind, such as a zip of submissions, and would be lost.
+    """
+    if path.is_file() and mark not in read_bytes(path, "the file", most=_HEAD_BYTES):
+        raise SetupError(
+            "this file exists already, and is of another kind",
+            where=str(path),
+            fix="choose another name for --out, or remove the file",
+        )
 
 
 def make_write_error(error: OSError, path: Path) -> SetupError:

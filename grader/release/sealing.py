@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from grader.errors import SetupError
-from grader.files import write_atomic
+from grader.files import require_replaceable, write_atomic
 from grader.release import sealed
 from grader.release.file import load_release, release_bytes
 
@@ -32,6 +32,7 @@ def seal_release(source: Path, out: Path, key_file: Path | None = None) -> Seale
     """
     release = load_release(source)
     _require_different_files(source, out, key_file)
+    require_replaceable(out, sealed.MAGIC)
     has_key = key_file is not None and key_file.exists()
     key = sealed.read_key_file(key_file) if key_file and has_key else sealed.new_key()
     data = release_bytes(release)

@@ -85,6 +85,21 @@ def test_a_solved_notebook_replaces_no_other_file(exam, tmp_path, capsys):
     ok(*solve(solved, other))
 
 
+SOURCE = f"https://example.org/grader@{'0123456789' * 4}"
+
+
+@pytest.mark.parametrize("command", [("gradescope", "--grader-source", SOURCE), ("seal",)])
+def test_files_of_another_kind_are_not_replaced(exam, tmp_path, capsys, command):
+    out = tmp_path / "exam.zip"
+    name, *more = command
+    arguments = ("classroom", name, exam / "release", *more, "--out", out)
+    ok(*arguments)
+    ok(*arguments)  # an earlier result is
+    out.write_bytes(b"PK\3\4 submissions")
+    assert "this file exists already, and is of another kind" in fails(capsys, *arguments)
+    assert out.read_bytes() == b"PK\3\4 submissions"
+
+
 def test_commands_to_copy_have_quotes_where_needed(exam, tmp_path):
     table = tmp_path / "my marks.csv"
     said = ok("mark", exam / "results", "--table", table, "--bank", exam / "bank").stdout

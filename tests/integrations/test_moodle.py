@@ -402,7 +402,7 @@ def test_a_file_of_another_format_is_not_replaced(
         ok(*command)
         ok(*command)  # an earlier export is
         (tmp_path / name).write_bytes(b"PK\3\4 submissions")
-        assert "this file exists already, and is no earlier export" in fails(capsys, *command)
+        assert "this file exists already, and is of another kind" in fails(capsys, *command)
         assert (tmp_path / name).read_bytes() == b"PK\3\4 submissions"
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from grader.bank.folders import Bank
 from grader.errors import SetupError
-from grader.files import write_atomic
+from grader.files import require_replaceable, write_atomic
 from grader.integrations.archive import make_zip
 from grader.integrations.base import option
 from grader.integrations.github.class_folders import needs_cuda, needs_torch
@@ -115,6 +115,7 @@ def write_autograder(
 ) -> WrittenAutograder:
     """Writes the zip of the release in *release_file* to *out*; a local wheel goes into it."""
     release = load_release(release_file)
+    require_replaceable(out, EARLY.encode())
     source = chosen_source(grader_source)
     how = replace(how, torch=needs_torch(release))
     data = autograder_zip(how, release_bytes(release), release.exam.title, source, bank.templates)

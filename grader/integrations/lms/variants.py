@@ -18,8 +18,9 @@ from grader.draw import (
     seed_for,
     with_letters,
 )
-from grader.errors import SetupError, SpecError
+from grader.errors import SpecError
 from grader.figures import prompt_figures
+from grader.files import require_replaceable
 from grader.integrations.base import QuizExporter, option
 from grader.integrations.lms.quizzes.supported_parts import even_points
 from grader.integrations.quiz_items import quiz_items
@@ -34,7 +35,6 @@ TRIES = 20
 """Seeds to try per wanted variant until one gives different numbers."""
 RANDOM_KEY = "drawn with a random key; to get the same numbers again, use --private-key"
 """Note on a quiz without a private key."""
-_HEAD_BYTES = 4_000
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -49,21 +49,12 @@ class VariantsExporter(QuizExporter):
         help="Number of variants of each problem; a student gets one of them.",
     )
 
-    mark: ClassVar[bytes]
-    """What the beginning of a file of this format contains."""
+    mark: ClassVar[bytes] = b""
+    """What the beginning of a file of this format contains. Other files are not replaced."""
 
     def check_target(self, subject: Quiz, out: Path) -> None:  # noqa: ARG002
-        """Raises SetupError if *out* is a file of another format, such as a zip of submissions."""
-        if not out.is_file():
-            return
-        with out.open("rb") as file:
-            if self.mark in file.read(_HEAD_BYTES):
-                return
-        raise SetupError(
-            "this file exists already, and is no earlier export",
-            where=str(out),
-            fix="choose another name for --out, or remove the file",
-        )
+        """Raises SetupError if *out* is a file of another format."""
+        require_replaceable(out, self.mark)
 
     def quiz(self, bank: Bank, wanted: str) -> Quiz:
         """Draws the variants; see `make_quiz`."""
