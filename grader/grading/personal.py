@@ -123,9 +123,10 @@ def _files_about(out: Path, student: str) -> Iterator[Path]:
 
 def _exports_about(out: Path, student: str, students: Collection[str]) -> Iterator[Path]:
     """Yields the files of `grader export` in *out*, except those in the folder of another of
-    *students*. Tables of the class, which name *student*, can be made again."""
+    *students*. Tables of the class, which name *student*, can be made again. A link leads outside
+    the results."""
     others = {file_name(id_) for id_ in students if id_ != student}
     folder = out / EXPORTS
-    for path in sorted(folder.rglob("*")):
+    for path in () if folder.is_symlink() else sorted(folder.rglob("*")):
         if not path.is_dir() and others.isdisjoint(path.relative_to(folder).parts[:-1]):
             yield path

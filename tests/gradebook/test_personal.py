@@ -87,6 +87,10 @@ def test_exports_about_a_student_who_is_forgotten_are_removed(tmp_path):
     ok("forget", out, "s00", "--why", "asked for it")
     left = [p.relative_to(out / "exports").as_posix() for p in (out / "exports").rglob("*")]
     assert sorted(left) == ["gradescope", "gradescope/s01", "gradescope/s01/results.json"]
+    (out / "exports").rename(tmp_path / "elsewhere")
+    (out / "exports").symlink_to(tmp_path / "elsewhere")
+    ok("forget", out, "s01", "--why", "asked for it")
+    assert (tmp_path / "elsewhere" / "gradescope" / "s01" / "results.json").exists()
 
 
 @pytest.mark.thorough
