@@ -101,10 +101,10 @@ def _duplicate_remarks(listed: list[zipfile.ZipInfo]) -> Iterator[Entry]:
 def _member_entry(info: zipfile.ZipInfo, name: PurePosixPath, path: Path) -> Entry:
     if name.is_absolute() or ".." in name.parts or name.parts[0][1:2] == ":":
         return make_remark("warning", name, "not read: the path leads out of the zip")
-    full_path, time = f"{path}{MEMBER}{info.filename}", _member_time(info)
+    full_path = f"{path}{MEMBER}{info.filename}"
     if not is_notebook(name):
-        return ignored_file_remark(name, full_path, time)
-    return NotebookFile(name=name, path=full_path, time=time)
+        return ignored_file_remark(name, full_path)
+    return NotebookFile(name=name, path=full_path, time=_member_time(info))
 
 
 def read_member(path: Path, member: str) -> bytes:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
@@ -103,7 +104,7 @@ class NotebookFile:
     path: str
     """Path that `read` takes."""
     time: float
-    """Modification time, in seconds since 1970."""
+    """Modification time, in seconds since 1970; minus infinity if it must not count."""
     refusal: str | None = None
     """Reason not to read it; None if it may be read."""
 
@@ -127,9 +128,8 @@ def error_sentence(error: SubmissionError) -> str:
     return f"{error.what}; {error.fix}" if error.fix else error.what
 
 
-def ignored_file_remark(name: PurePosixPath, path: str, time: float) -> Remark:
-    """Returns the remark about a file without the extension of a notebook, whose `NotebookFile`
-    would have this *path* and *time*."""
+def ignored_file_remark(name: PurePosixPath, path: str) -> Remark:
+    """Returns the remark about a file without the extension of a notebook, at *path*."""
     suffix = name.suffix.lower()
     work = None
     if (
@@ -143,7 +143,8 @@ def ignored_file_remark(name: PurePosixPath, path: str, time: float) -> Remark:
             else "has no extension"
         )
         refusal = f"the file {how}; {FIX}"
-        work = NotebookFile(name=name, path=path, time=time, refusal=refusal)
+        # Without a time, so that a notebook that is extracted from it later counts instead.
+        work = NotebookFile(name=name, path=path, time=-math.inf, refusal=refusal)
     if suffix in _ARCHIVES:
         remark = make_remark("warning", name, "an archive, not opened; extract it where it is")
     else:

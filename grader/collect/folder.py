@@ -76,14 +76,14 @@ def _file_entry(entry: os.DirEntry[str], name: PurePosixPath) -> Entry:
     link = entry.is_symlink()
     if storable(entry.path) != entry.path:
         return make_remark("warning", name, "the file's name is not UTF-8; rename it")
-    if link and not is_notebook(name):
-        return make_remark("warning", name, "symbolic link, not followed")
+    if not is_notebook(name):
+        if link:
+            return make_remark("warning", name, "symbolic link, not followed")
+        return ignored_file_remark(name, entry.path)
     try:
         time = entry.stat(follow_symlinks=False).st_mtime
     except OSError:  # it was removed; reading it will report that
         time = 0.0
-    if not is_notebook(name):
-        return ignored_file_remark(name, entry.path, time)
     refusal = error_sentence(link_error()) if link else None
     return NotebookFile(name=name, path=entry.path, time=time, refusal=refusal)
 
