@@ -78,6 +78,8 @@ def test_a_correction_keeps_nobody_who_is_forgotten(exam: Path) -> None:
     ok("forget", exam / "results", "ada", "--why", "asked", "--bank", exam / "bank")
     assert load_release(kept) == before
     assert grade_of(exam, "bo")["max_score"] == 10
+    ok("forget", exam / "results", "bo", "--why", "asked", "--bank", exam / "bank")
+    assert load_release(kept) == before
 
 
 @pytest.mark.thorough
