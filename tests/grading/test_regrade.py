@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import shutil
 import stat
 import sys
 from dataclasses import replace
@@ -91,6 +92,21 @@ def test_a_correction_survives_the_next_run(exam: Path) -> None:
     assert grade_of(exam)["score"] == 6
     ok("score", exam / "results", "--bank", exam / "bank")
     assert grade_of(exam)["score"] == 6
+
+
+def test_a_backup_has_the_correction_and_finds_the_release(exam: Path) -> None:
+    correct(exam, ESSAY.replace("points: 2", "points: 5"))
+    results, backup = exam / "results", exam / "backups" / "today"
+    table = (results / "grades.csv").read_bytes()
+    ok("gradebook", "backup", results, backup)
+    shutil.rmtree(results)
+    ok("report", backup, "--bank", exam / "bank")
+    assert (backup / "grades.csv").read_bytes() == table
+    ok("gradebook", "restore", backup, results)
+    ok("report", results, "--bank", exam / "bank")
+    assert (results / "grades.csv").read_bytes() == table
+    [kept] = (results / "corrected").iterdir()
+    assert stat.S_IMODE(kept.stat().st_mode) == 0o600
 
 
 def test_a_correction_keeps_the_numbers_that_were_handed_out(exam: Path) -> None:
