@@ -50,7 +50,7 @@ def perform(asked: Mapping[str, Any], space: Mapping[str, Any]) -> dict[str, Any
     function; with `asked["watch"]`, adds the findings of `grader.wire.watch`.
     """
     tools = _compile_namespace(asked)
-    _seed_generators(int(asked["seed"]))
+    _reset_libraries(int(asked["seed"]))
     if "round" in asked:
         return _perform_round(asked, space, tools)
     if asked["name"] not in space:
@@ -161,13 +161,21 @@ def _compile_namespace(asked: Mapping[str, Any]) -> dict[str, Any]:
     return _compiled[texts]
 
 
-def _seed_generators(seed: int) -> None:
-    """Seeds `random` and, if they are loaded, numpy and torch with its devices."""
+def _reset_libraries(seed: int) -> None:
+    """Seeds `random` and, if they are loaded, numpy and torch with its devices.
+
+    Also undoes settings of these that a cell may have changed for another question: the driver
+    creates its own tensors and modules, whose types must be those that the key assumes.
+    """
     random.seed(seed)
     numpy, torch = sys.modules.get("numpy"), sys.modules.get("torch")
     if numpy is not None:
         numpy.random.seed(seed % 2**32)
+        numpy.seterr(divide="warn", over="warn", under="ignore", invalid="warn")
     if torch is not None:
+        torch.set_default_dtype(torch.float32)
+        torch.set_default_device(None)
+        torch.set_grad_enabled(True)
         # Like torch.manual_seed, without the milliseconds that it takes for other devices.
         torch.default_generator.manual_seed(seed)
         if torch.cuda.is_initialized():

@@ -749,6 +749,34 @@ def test_what_a_careless_student_breaks_does_not_cost_the_answer(trick: str) -> 
     assert [value(evidence, n) for n in ("q1_a", "q2_b")] == ["28", "1"]
 
 
+CANCELS = "for task in asyncio.all_tasks(): task.cancel()"
+OF_OTHERS = """\
+await asyncio.sleep(0)
+for task in asyncio.all_tasks() - {asyncio.current_task()}: task.cancel()
+"""
+
+
+@on_linux
+@pytest.mark.parametrize(
+    ("cell", "error"),
+    [
+        (CANCELS, None),
+        (OF_OTHERS, None),
+        (f"await asyncio.sleep(0)\n{CANCELS}", "CancelledError"),
+    ],
+    ids=["all", "others", "itself"],
+)
+def test_a_cell_that_cancels_every_task_costs_nothing(cell: str, error: str | None) -> None:
+    before = "import asyncio\nq1_a = 28\nlong = asyncio.create_task(asyncio.sleep(60))"
+    after = "import time; time.sleep(0.2)\nq2_b = 1"
+    last = "await asyncio.sleep(0)\nq3_c = long.cancelled()"
+    evidence = run(before, cell, after, last, asks="q1_a q2_b q3_c")
+    assert outcomes(evidence) == ["finished"] * 4
+    assert [value(evidence, n) for n in ("q1_a", "q2_b", "q3_c")] == ["28", "1", True]
+    assert evidence.cells[1].error == error
+    assert evidence.environment["restarts"] == 0
+
+
 @pytest.mark.slow
 @pytest.mark.usefixtures("impatient")
 @pytest.mark.parametrize("trick", HOSTILE.values(), ids=HOSTILE)

@@ -361,6 +361,28 @@ def test_a_call_gets_fresh_inputs_and_a_known_seed() -> None:
     assert called(f, {"seed": 2}, x=[1])["v"] != first["v"]
 
 
+@pytest.mark.filterwarnings("ignore:divide by zero")
+@pytest.mark.parametrize(
+    "setting",
+    [
+        lambda: torch.set_default_dtype(torch.float64),
+        lambda: torch.set_default_device("meta"),
+        lambda: torch.set_grad_enabled(False),
+        lambda: np.seterr(all="raise"),
+    ],
+    ids=["dtype", "device", "gradients", "numpy"],
+)
+def test_a_setting_that_a_cell_leaves_behind_changes_no_call(setting: Callable[[], object]) -> None:
+    def f() -> object:
+        w = torch.ones(2, requires_grad=True)
+        return w.detach(), (2 * w).requires_grad, np.float64(1) / np.zeros(1)
+
+    expected = called(f)
+    assert expected["is"] == "returned"
+    setting()
+    assert called(f) == expected
+
+
 def test_inputs_that_grew_beyond_all_bounds_were_changed() -> None:
     assert called(lambda x: x.extend([0] * 50_000), x=[1])["changed"] == ["x"]
     assert called(lambda x: x.append(x), x=[1])["changed"] == ["x"]

@@ -97,7 +97,10 @@ class GradedKernel(IPythonKernel):
         if request.kind == "execute":
             reply: dict[str, Any] = {"status": "error", "ename": "KeyboardInterrupt", "evalue": ""}
             with self._allow_interrupt():
-                reply = await self._execute(str(content["code"]), silent=bool(content["silent"]))
+                try:
+                    reply = await self._execute(content["code"], silent=bool(content["silent"]))
+                except asyncio.CancelledError:  # the cell has cancelled itself
+                    reply = {**reply, "ename": "CancelledError"}
             ended = ("status", {"execution_state": "idle"})
             self._publisher.send_replies(request.to, (("execute_reply", reply), ended))
         else:
@@ -156,7 +159,10 @@ class GradedKernel(IPythonKernel):
         result = None
         with self._cancel_on_sigint(running):
             try:
-                result = await running
+                while not running.done():
+                    with contextlib.suppress(asyncio.CancelledError):  # of this task by the cell
+                        await asyncio.wait({running})
+                result = running.result()
             finally:
                 shell.events.trigger("post_execute")
                 if not silent:
@@ -179,9 +185,14 @@ async def _iter_requests(wire: socket.socket, key: bytes) -> AsyncIterator[Messa
     wire.setblocking(False)
     reader = MessageReader(key, _LONGEST_REQUEST)
     loop = asyncio.get_running_loop()
+    data: bytes | None = None
     with contextlib.suppress(OSError):
-        while data := await loop.sock_recv(wire, _AT_ONCE):
-            reader.add(data)
+        while data != b"":
+            data = None
+            # A cell may cancel all tasks, of which this is one.
+            with contextlib.suppress(asyncio.CancelledError):
+                data = await loop.sock_recv(wire, _AT_ONCE)
+            reader.add(data or b"")
             for message in reader.iter_messages():
                 yield message
 
