@@ -15,6 +15,7 @@ import pytest
 
 from grader.runtime.sandbox import cgroups
 from grader.runtime.sandbox.cgroups import ControlGroup, GroupTree
+from tests.helpers.notebooks import run
 
 if sys.platform != "linux":
     pytest.skip("control groups are of Linux", allow_module_level=True)
@@ -175,6 +176,18 @@ def test_too_many_processes_are_refused_and_named(group: ControlGroup) -> None:
     assert child.stdout is not None
     assert child.stdout.readline() == "11 BlockingIOError\n"
     assert group.find_exceeded_limit() == "processes"
+
+
+def test_a_notebook_that_ends_for_want_of_threads_is_told_the_limit(tree: GroupTree) -> None:
+    if "pids" not in tree.folders:
+        pytest.skip("no controller of processes here")
+    starts = "import os, threading, time\nfor _ in range(60):\n"
+    starts += "    try: threading.Thread(target=time.sleep, args=(9,), daemon=True).start()\n"
+    starts += "    except RuntimeError: os.abort()"  # as OpenMP does
+    evidence = run(starts, "q1_a = 1", asks="q1_a")
+    assert evidence.answers["q1_a"].raw == {"t": "int", "v": "1"}
+    said = "could not start more processes, and ended the kernel (SIGABRT)"
+    assert evidence.cells[0].error == f"{said} (limit: 32 processes and threads)"
 
 
 def test_a_process_can_be_put_in_and_is_ended_with_all_it_started(group: ControlGroup) -> None:

@@ -90,12 +90,18 @@ def test_where_the_system_tells_nothing_a_limit_is_a_limit(monkeypatch: pytest.M
     assert not fair.contended
 
 
+_REFUSED = "could not start more processes, and ended the kernel (exit status 1)"
+
+
 @pytest.mark.parametrize(
     "status, hit, outcome, said",
     [
         (-signal.SIGTERM, None, Outcome.CRASHED, "ended the kernel (SIGTERM)"),
         (-9, None, Outcome.CRASHED, "ended the kernel (SIGKILL)"),
         (3, None, Outcome.CRASHED, "ended the kernel (exit status 3)"),
+        (-9, "processes", Outcome.CRASHED, "started more processes than allowed"),
+        (1, "processes", Outcome.CRASHED, _REFUSED),
+        (-signal.SIGXCPU, "processes", Outcome.TIMEOUT, "used up the notebook's CPU time"),
         (-9, "memory", Outcome.OUT_OF_MEMORY, "used more memory than allowed"),
         (-9, "machine", Outcome.OUT_OF_MEMORY, "was killed because the machine ran out of memory"),
     ],

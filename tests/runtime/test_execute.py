@@ -749,6 +749,14 @@ def test_what_a_careless_student_breaks_does_not_cost_the_answer(trick: str) -> 
     assert [value(evidence, n) for n in ("q1_a", "q2_b")] == ["28", "1"]
 
 
+@EVERY_WAY
+def test_a_value_that_can_not_be_displayed_is_what_stops_a_cell(way: dict[str, Any]) -> None:
+    cell = "class A:\n    def __repr__(self): raise ValueError\nq1_a = 1\nA()"
+    evidence = run(cell, asks="q1_a", **way)
+    assert value(evidence, "q1_a") == "1"
+    assert evidence.cells[0].error == "an exception while its last value was displayed"
+
+
 CANCELS = "for task in asyncio.all_tasks(): task.cancel()"
 OF_OTHERS = """\
 await asyncio.sleep(0)

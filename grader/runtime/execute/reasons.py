@@ -131,7 +131,7 @@ def limit_phrases(
         files = rlimits["RLIMIT_NOFILE"]
         phrases["Too many open files"] = f"limit: {files} open files"
     text = f"limit: {limits.processes} processes and threads"
-    phrases["started more processes"] = text
+    phrases["started more processes"] = phrases["could not start more processes"] = text
     if "RLIMIT_NPROC" in rlimits:
         phrases["Resource temporarily unavailable"] = phrases["can't start new thread"] = text
     return phrases

@@ -44,10 +44,12 @@ def describe_end(status: int | None, hit: str | None) -> tuple[Outcome, str]:
         return Outcome.OUT_OF_MEMORY, "used more memory than allowed"
     if hit == MACHINE:
         return Outcome.OUT_OF_MEMORY, NO_MEMORY
-    if hit is not None:
-        return Outcome.CRASHED, f"{_DID.get(hit, hit)} than allowed"
     if how == "SIGXCPU":
         return Outcome.TIMEOUT, "used up the notebook's CPU time"
+    if hit == "processes" and how != "SIGKILL":  # the system refused more, and did not end it
+        return Outcome.CRASHED, f"could not start more processes, and ended the kernel ({how})"
+    if hit is not None:
+        return Outcome.CRASHED, f"{_DID.get(hit, hit)} than allowed"
     return Outcome.CRASHED, f"ended the kernel ({how})"
 
 

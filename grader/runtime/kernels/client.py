@@ -198,6 +198,8 @@ class CellClient(NotebookClient):
         name, value = (t[:_LONGEST_ERROR] if isinstance(t, str) else "" for t in texts)
         value = _CELL_FILE.sub("", value)
         name = "SyntaxError" if name == _INCOMPLETE else name
+        if name == "NoneType":  # what ipykernel calls an exception of a method such as __repr__
+            return "an exception while its last value was displayed"
         text = f"{name}: {value}" if value else name
         return one_line(text) or "an error"
 

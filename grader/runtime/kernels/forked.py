@@ -90,12 +90,15 @@ class ForkedKernel:
             case "ended":
                 self.status = int(message.get("status", 1))
                 self.exceeded_limit = message.get("hit")
-                if self.exceeded_limit is None and self.status == -signal.SIGKILL:
-                    self.exceeded_limit = self._find_kill_reason()
+                if self.exceeded_limit is None:
+                    self.exceeded_limit = self._find_reason()
 
-    def _find_kill_reason(self) -> str | None:
-        """Returns the limit for which the system may have killed the kernel; None if none."""
+    def _find_reason(self) -> str | None:
+        """Returns the limit for which the system may have killed the kernel, or for which a library
+        such as OpenMP may have given up; None if none."""
         hit = self.group.find_exceeded_limit() if self.group is not None else None
+        if self.status != -signal.SIGKILL:
+            return hit if hit == "processes" else None
         return hit or (MACHINE if count_oom_kills() > self._oom_kills else None)
 
     def find_exceeded_limit(self) -> str | None:
