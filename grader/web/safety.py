@@ -81,10 +81,11 @@ class FormFields:
         return tuple(self.values.get(name, ()))
 
 
-async def receive_fields(request: Request) -> dict[str, list[str]] | Response:
+async def receive_fields(request: Request, most: int = MAX_BODY) -> dict[str, list[str]] | Response:
     """Returns the fields of the form in *request*, which are empty if it has no form.
 
-    Returns the page to answer with instead if the form is too large or comes from another site.
+    Returns the page to answer with instead if the form has more than *most* bytes or comes from
+    another site.
     """
     if request.method != "POST":
         return {}
@@ -93,7 +94,7 @@ async def receive_fields(request: Request) -> dict[str, list[str]] | Response:
     body = b""
     async for chunk in request.stream():
         body += chunk
-        if len(body) > MAX_BODY:
+        if len(body) > most:
             return plain("This form is too large.", 413)
     return parse_qs(body.decode("utf-8", "replace"), keep_blank_values=True)
 

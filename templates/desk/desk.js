@@ -9,13 +9,17 @@ const typing = (element) =>
 
 document.addEventListener("keydown", (event) => {
   if (event.ctrlKey || event.metaKey || event.altKey) {
-    if (event.key === "Enter" && event.target.form) event.target.form.requestSubmit();
+    const written = event.key === "Enter" && !event.repeat && event.target.form;
+    // Not where several buttons decide different things.
+    if (written && !written.querySelector("button[name=outcome]")) written.requestSubmit();
     return;
   }
   if (typing(event.target)) {
     if (event.key === "Escape") event.target.blur();
     return;
   }
+  // A key that is held would grade the next answers, too, before anybody has read them.
+  if (event.repeat) return;
   const form = document.getElementById("grade");
   if (form && event.shiftKey && /^Digit[1-9]$/.test(event.code)) {
     const item = form.querySelector(`input[name=item][data-key="${event.code[5]}"]`);
@@ -36,6 +40,15 @@ document.addEventListener("keydown", (event) => {
   found.closest("details")?.setAttribute("open", "");
   if (found.matches("input:not([type=checkbox]), textarea")) found.focus();
   else found.click();
+});
+
+// A second press while the first is on its way would be taken for somebody else's change.
+document.addEventListener("submit", (event) => {
+  if (event.target.dataset.sent) event.preventDefault();
+  else event.target.dataset.sent = "yes";
+});
+window.addEventListener("pageshow", () => {
+  for (const form of document.forms) delete form.dataset.sent;
 });
 
 const sum = document.getElementById("sum");

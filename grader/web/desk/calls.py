@@ -22,6 +22,9 @@ from grader.web.desk.sessions import Capability, DeskSession, Person
 from grader.web.safety import SessionCookie, plain, receive_fields
 
 log = logging.getLogger("grader.desk")
+_MAX_BODY = 3_000_000
+"""Maximum bytes of a form: that of a group names every answer in it, and a class may have tens of
+thousands of blank ones."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -80,7 +83,7 @@ class Endpoints:
                 return self.entrance.turn_away(request)
             if not session.person.may(capability):
                 return plain(f"The role '{session.person.role.value}' may not do this.", 403)
-            fields = await receive_fields(request)
+            fields = await receive_fields(request, _MAX_BODY)
             if isinstance(fields, Response):
                 return fields
             form = Form(fields)

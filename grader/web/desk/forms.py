@@ -36,6 +36,16 @@ class Form(FormFields):
         """Returns the field's text without spaces around it; empty if there is none."""
         return FormFields.text(self, name).strip()[:_LONGEST]
 
+    def prose(self, name: str) -> str:
+        """Returns what a person wrote into the field; raises SetupError rather than cut it."""
+        length = len(next(iter(self.every(name)), "").strip())
+        if length > _LONGEST:
+            raise SetupError(
+                f"a text of {length:,} characters is too long to be stored",
+                fix=f"go back and shorten it to {_LONGEST:,} characters",
+            )
+        return self.text(name)
+
     def number(self, name: str) -> int:
         """Returns the field's whole number; 0 if there is none."""
         return _parse_count(self.text(name))
@@ -66,7 +76,7 @@ def choice_of(form: Form, max_points: float) -> Choice:
     points = _parse_points(quick or form.text("points"), "points", 0.0, max_points)
     numbers = {_parse_count(text) for text in form.every("item")} - {0}
     items = () if quick else tuple(sorted(numbers))
-    comment, second = form.text("comment"), bool(form.text("second_opinion"))
+    comment, second = form.prose("comment"), bool(form.text("second_opinion"))
     if points is None and not items:
         raise SetupError(
             "there are no points to save", fix="go back, and choose rubric items or enter points"
@@ -76,7 +86,7 @@ def choice_of(form: Form, max_points: float) -> Choice:
 
 def item_of(form: Form, part: PartId, max_points: float) -> RubricItem:
     """Returns the rubric item that *form* describes, with number 0 for a new one."""
-    text = form.text("text")
+    text = form.prose("text")
     points = _parse_points(form.text("points"), "points", -max_points, max_points)
     if not text or points is None:
         raise SetupError("a rubric item needs text and points", fix="go back and fill in both")
@@ -85,7 +95,7 @@ def item_of(form: Form, part: PartId, max_points: float) -> RubricItem:
         part=part,
         text=text,
         points=points,
-        feedback=form.text("feedback"),
+        feedback=form.prose("feedback"),
         is_retired=bool(form.text("retired")),
     )
 

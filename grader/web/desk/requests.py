@@ -118,7 +118,7 @@ def _answer_request(call: DeskCall) -> None:
     request = next((one for one in _requests_of(call) if one.number == number), None)
     if request is None:
         raise SetupError("there is no such request", fix="reload the page")
-    outcome, reply = form.text("outcome"), form.text("reply")
+    outcome, reply = form.text("outcome"), form.prose("reply")
     if outcome == "reopen":
         _check_may_undo(request, person)
         book.requests.reopen(number, by=person.id)

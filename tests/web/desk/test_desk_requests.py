@@ -101,6 +101,7 @@ def test_a_request_is_declined_and_opened_again(kim: Reader, results: Path) -> N
         {"outcome": "accept", "points": "nan", "reply": "?"},
         {"outcome": "accept", "points": "1", "reply": ""},
         {"outcome": "decline", "reply": " "},
+        {"outcome": "decline", "reply": "x" * 10_001},
         {"outcome": "reopen"},
         {"outcome": "give", "reply": "?"},
         {"outcome": "accept", "points": "1", "reply": "?", "state": "old"},

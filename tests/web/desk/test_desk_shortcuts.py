@@ -92,6 +92,32 @@ def test_full_and_no_points_leave_out_items(results: Path) -> None:
         assert kim.send(WHY, "/grade", quick="5")[0] == 400, "more than the part is worth"
 
 
+@pytest.mark.thorough
+def test_a_text_that_is_too_long_is_not_stored_in_part(results: Path) -> None:
+    with a_desk(results) as links:
+        kim = signed_in(links["kim"])
+        status, page = kim.send(WHY, "/grade", points="3", comment=" " + "é" * 10_001)
+        assert status == 400
+        assert "shorten it to 10,000 characters" in page
+        assert kim.send(WHY, "/grade", points="3", comment="é" * 10_000 + "\r\n")[0] == 200
+        item = {"text": "names it", "points": "1"}
+        assert kim.send(WHY, "/item", **item, feedback="x" * 10_001)[0] == 400
+        assert kim.send(WHY, "/item", text="x" * 10_001, points="1")[0] == 400
+    with Gradebook.open(results) as book:
+        assert {len(d.choice.comment) for d in book.decisions.current().values()} == {10_000}
+        assert book.rubrics.items() == ()
+
+
+def test_a_group_of_ten_thousand_answers_can_be_graded(results: Path) -> None:
+    with a_desk(results) as links:
+        kim = signed_in(links["kim"])
+        fields = form_of(kim.get(WHY)[1], "/grade")
+        others = [f"student-{n:08x}:0:0:0123456789abcdef" for n in range(10_000)]
+        answers = [*fields["answer"], *others]
+        assert kim.post("/grade", {**fields, "answer": answers, "points": "3"})[0] == 200
+    assert set(points_of(results).values()) == {3}
+
+
 def test_the_queue_lists_decisions_whose_automatic_grade_changed(results: Path) -> None:
     with a_desk(results) as links:
         kim = signed_in(links["kim"])
@@ -181,6 +207,47 @@ def test_one_key_grades_a_group(graded: Path, tmp_path: Path) -> None:
         _wait_until_saved(browser, "every answer has points")
         assert sorted(points_of(graded).values()) == [3, 4]
         assert browser.complaints == []
+
+
+COUNTS = """
+document.addEventListener("submit", (event) => {
+  document.title += event.defaultPrevented ? "" : "!";
+  event.preventDefault();
+});
+document.title = "";
+"""
+
+
+@pytest.mark.skipif(CHROMIUM is None, reason="Chromium is not installed")
+def test_a_key_sends_a_form_once_and_not_while_it_is_held(graded: Path, tmp_path: Path) -> None:
+    with a_desk(graded) as links, a_browser(tmp_path / "profile") as browser:
+        browser.open(links["kim"])
+        browser.open(links["kim"].partition("/enter")[0] + WHY)
+        browser.see(COUNTS)
+        key = {"type": "keyDown", "key": "m", "text": "m", "windowsVirtualKeyCode": 77}
+        browser.call("Input.dispatchKeyEvent", **key, autoRepeat=True)
+        assert browser.see("document.title") == "", "held since the page before"
+        browser.press("m", "m", "Enter")
+        assert browser.see("document.title") == "!"
+        browser.see("window.dispatchEvent(new Event('pageshow')); 0")  # as on the way back
+        browser.press("Enter")
+        assert browser.see("document.title") == "!!"
+
+
+@pytest.mark.skipif(CHROMIUM is None, reason="Chromium is not installed")
+def test_ctrl_and_enter_do_not_choose_between_two_buttons(graded: Path, tmp_path: Path) -> None:
+    with a_desk(graded) as links, a_browser(tmp_path / "profile") as browser:
+        browser.open(links["kim"])
+        browser.open(links["kim"].partition("/enter")[0] + WHY)
+        browser.see(COUNTS)
+        enter = {"type": "keyDown", "key": "Enter", "windowsVirtualKeyCode": 13, "modifiers": 2}
+        browser.see("document.querySelector('#grade button.main').name = 'outcome'; 0")
+        browser.see("document.querySelector('#grade textarea').focus()")
+        browser.call("Input.dispatchKeyEvent", **enter)
+        assert browser.see("document.title") == "", "a request is accepted or declined"
+        browser.see("document.querySelector('#grade button.main').name = ''; 0")
+        browser.call("Input.dispatchKeyEvent", **enter)
+        assert browser.see("document.title") == "!"
 
 
 def _press_shift_digit(browser: Browser, digit: int) -> None:
