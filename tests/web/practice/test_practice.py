@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import time
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -301,3 +302,17 @@ def test_a_page_takes_less_than_200_ms(tmp_path: Path) -> None:
 def test_choices_are_checked_before_the_server_starts(capsys: pytest.CaptureFixture[str]) -> None:
     said = fails(capsys, "practice", "no-such-problem")
     assert "there is no problem or set 'no-such-problem'" in said
+
+
+@pytest.mark.skipif(find_spec("triton") is not None, reason="this machine can run Triton")
+def test_code_that_waits_for_another_machine_is_no_explanation(tmp_path: Path) -> None:
+    practice = a_practice(tmp_path, "triton-row-softmax")
+    assert practice.question is not None
+    with a_server(practice) as link:
+        reader = signed_in(link)
+        fields = form_in(reader.get("/question")[1], "/answer")
+        code = {"q1_row_softmax": "def q1_row_softmax(x):\n    return x"}
+        right = right_fields(practice.question)
+        page = reader.post("/answer", {**fields, **right, **code, "action": "check"})[1]
+    assert "1 answer below is not counted yet." in page
+    assert "This machine lacks triton" in page
