@@ -94,7 +94,7 @@ class MarkedQuestion:
 
     @property
     def open(self) -> int:
-        """The number of marks that wait for the student to tick a rubric, or for another machine."""
+        """The number of marks that wait for the student to tick a rubric or for another machine."""
         return sum(mark.verdict is Verdict.UNSETTLED for mark in self.marks.values())
 
     @property
