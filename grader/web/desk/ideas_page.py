@@ -52,7 +52,9 @@ class IdeasPage:
 
     def examples(self, part: Mapping[str, Any], idea: Mapping[str, Any]) -> list[tuple[str, Mark]]:
         """Returns a few students who have the idea, with their marks of the part."""
-        known = [id_ for id_ in idea["students"] if id_ in self.rows][:_EXAMPLES]
+        # In the order of the rows: that of the ids tells something about pseudonyms.
+        students = set(idea["students"])
+        known = [id_ for id_ in self.rows if id_ in students][:_EXAMPLES]
         place = (part["problem"], part["part"])
         marks = ((id_, mark) for id_ in known for mark in self.rows[id_].marks)
         return [(id_, mark) for id_, mark in marks if (mark.problem, mark.part) == place]

@@ -43,6 +43,12 @@ class Names:
         name = self.students[id_].name if id_ in self.students else ""
         return f"{name} ({id_})" if name else id_
 
+    @property
+    def ids(self) -> list[str]:
+        """The ids of the students, in the order of their addresses: that of the ids tells which
+        pseudonym is whose."""
+        return sorted(self.students, key=self.address)
+
     def find(self, shown: str) -> str:
         """Returns the id of the student with this id or pseudonym. Raises SetupError."""
         if self.secret:

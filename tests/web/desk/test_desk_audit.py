@@ -103,6 +103,7 @@ def test_without_names_the_filter_takes_pseudonyms(log: Path) -> None:
         assert hao.get("/audit?student=s3")[0] == 400
         ids = re.findall(r'<option value="(student-[0-9a-f]+)"', page)
         assert len(ids) == 5
+        assert ids == sorted(ids), "the order of the roster tells who is who"
         found = [shown(hao.get(f"/audit?people=1&student={one}")[1]) for one in ids]
         given = [("override set", "gil")]
         assert sorted(found) == sorted([[("answer graded", "kim")]] * 3 + [given] * 2)

@@ -133,7 +133,9 @@ def test_graders_without_names_read_pseudonyms(results: Path) -> None:
     with a_desk(results, AccessLinks(people), anonymous=True) as links:
         page = searched(signed_in(links["hao"]))
         assert "1 idea explains 6 of" in page
-        assert "student-" in page
+        shown = re.findall(r'href="/student/(student-[0-9a-f]+)#', page)
+        assert len(shown) == 5
+        assert shown == sorted(shown), "the order of the roster tells who is who"
         assert not re.search(r"\bs0\d\d\b", page)
         for who in ("gil", "pat"):
             reader = signed_in(links[who])
