@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import sys
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from importlib.machinery import PathFinder
@@ -37,6 +38,12 @@ PACKAGES: Mapping[str, OptionalPackage] = {
 def missing_packages(needed: Iterable[str]) -> tuple[str, ...]:
     """Returns the packages in *needed* that are not installed here, in the same order."""
     return tuple(name for name in needed if not PACKAGES[name].is_installed)
+
+
+def is_lacking(module: str) -> bool:
+    """Returns whether no package of this interpreter contains *module*."""
+    first = module.partition(".")[0]
+    return first not in sys.stdlib_module_names and PathFinder.find_spec(first) is None
 
 
 def packages_for_modules(modules: Iterable[str]) -> tuple[str, ...]:

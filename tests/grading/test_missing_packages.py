@@ -17,8 +17,9 @@ from grader.grading.run import grade
 from grader.grading.settings import Settings
 from grader.kinds import student_tools
 from grader.kinds.hidden.solutions import solution_module
-from grader.model import CallPlan, Mark, Verdict, packages
+from grader.model import Answer, CallPlan, Mark, Verdict, packages
 from grader.model.packages import PACKAGES
+from grader.runtime.execute.deferral import find_lack_of_modules
 from tests.helpers.banks import a_bank, a_roster
 from tests.helpers.commands import fails, ok
 from tests.helpers.commands import run as run_command
@@ -401,6 +402,26 @@ def test_the_gate_skips_what_it_can_not_load_and_checks_the_rest(
 def test_imports_are_found_in_the_text(source: str, at_load: bool, anywhere: bool) -> None:
     assert packages.imported_packages(source, at_load=True) == (("torch",) if at_load else ())
     assert packages.imported_packages(source) == (("torch",) if anywhere else ())
+
+
+def test_an_import_of_what_is_not_installed_costs_no_points() -> None:
+    def stopped(error: str) -> list[str]:
+        evidence = run("q1_a = 1", f"{error}\nq2_b = 2", "q3_c = q2_b", asks="q1_a q2_b q3_c")
+        return [f"{name}: {why}" for name, why in evidence.cut_short.items()]
+
+    why = "the code imports 'no_such_package', which the grading machine lacks"
+    assert stopped("import no_such_package.part") == [f"q2_b: {why}", f"q3_c: {why}"]
+    assert stopped("""raise ModuleNotFoundError("No module named 'numpy'")""") == []
+    assert stopped("import grader") == []
+    assert stopped("1 / 0") == []
+
+
+def test_a_call_that_imports_what_is_not_installed_costs_no_points() -> None:
+    what = "No module named 'no_such_package'"
+    raised = {"is": "raised", "type": "ModuleNotFoundError", "what": what}
+    raw = {"t": "code", "calls": [{"is": "returned"}, raised]}
+    answers = {"q1_a": Answer(name="q1_a", raw=raw), "q2_b": Answer(name="q2_b", raw=None)}
+    assert list(find_lack_of_modules(answers, ())) == ["q1_a"]
 
 
 def test_only_the_notebook_sees_what_stands_in(installed: Path) -> None:

@@ -46,18 +46,39 @@ def defer_missing(answers: Mapping[str, Answer], cells: Iterable[CellRun]) -> di
 def find_lack_of_shared_memory(
     answers: Mapping[str, Answer], cells: Iterable[CellRun]
 ) -> dict[str, str]:
-    """Returns why answers may be missing or wrong: the sandbox refused shared memory.
+    """Returns why answers may be missing or wrong: the sandbox refused shared memory."""
+    return dict.fromkeys(_find_affected(_REFUSED, answers, cells), _NO_SHARED_MEMORY)
+
+
+def find_lack_of_modules(answers: Mapping[str, Answer], cells: Iterable[CellRun]) -> dict[str, str]:
+    """Returns why answers may be missing or wrong: this machine lacks a module that the code
+    imports, which may be there on the student's."""
+    affected = _find_affected(_NO_MODULE, answers, cells)
+    return {
+        name: f"the code imports '{module}', which the grading machine lacks"
+        for name, module in affected.items()
+        if packages.is_lacking(module)
+    }
+
+
+def _find_affected(
+    cause: re.Pattern[str], answers: Mapping[str, Answer], cells: Iterable[CellRun]
+) -> dict[str, str]:
+    """Returns the names of the answers that an error that *cause* matches may have cost, each with
+    the last group of the match.
 
     If a cell stopped for that, any later cell may use what it would have set, so every missing
     answer is listed, and every verdict of a cell of tests.
     """
-    has_stopped = any(_REFUSED.match(cell.error or "") for cell in cells)
-    return {
-        name: _NO_SHARED_MEMORY
-        for name, answer in answers.items()
-        if (has_stopped and (answer.raw is None or "index" in answer.raw))
-        or any(_REFUSED.match(error) for error in _iter_call_errors(answer))
-    }
+    stopped = next(filter(None, (cause.match(cell.error or "") for cell in cells)), None)
+    affected: dict[str, str] = {}
+    for name, answer in answers.items():
+        match = next(filter(None, map(cause.match, _iter_call_errors(answer))), None)
+        if answer.raw is None or "index" in answer.raw:
+            match = match or stopped
+        if match is not None:
+            affected[name] = match[match.lastindex or 0]
+    return affected
 
 
 def _iter_call_errors(answer: Answer) -> Iterator[str]:
@@ -84,6 +105,9 @@ _REFUSED = re.compile(
     r"SharedMemoryRefusedError: |PermissionError: .*'/(?:dev/shm/|psm_)"
     r"|RuntimeError: unable to open shared memory object"
 )
+
+# Not ours, which no notebook may import.
+_NO_MODULE = re.compile(r"ModuleNotFoundError: No module named '(?!grader\b)([\w.]{1,80})'")
 
 # The messages of Python and of the stand-in for a missing package.
 _LACKED = re.compile(r"(?:ModuleNotFoundError: No module named '|MissingPackageError: )(\w+)")

@@ -18,6 +18,7 @@ from grader.runtime.execute.clarity import reason_to_repeat
 from grader.runtime.execute.deferral import (
     defer_measurement,
     defer_missing,
+    find_lack_of_modules,
     find_lack_of_shared_memory,
     missing_requirement,
     stand_in_code,
@@ -92,7 +93,7 @@ def execute(
         note = f"we could not run this notebook; no points are deducted ({error})"
         return _evidence_without_run(job, Outcome.REFUSED, note, {}, time.monotonic() - began)
     disturbed = _find_disturbances(job, run, answers)
-    cut_short = _find_cut_short(run, answers)
+    cut_short = {**find_lack_of_modules(answers, run.cells), **_find_cut_short(run, answers)}
     if not chosen.sandbox.has_shared_memory:
         cut_short = {**find_lack_of_shared_memory(answers, run.cells), **cut_short}
     return Evidence(

@@ -29,6 +29,7 @@ from grader.model import (
     Submission,
     Verdict,
 )
+from grader.model.evidence import CUT_SHORT
 from grader.model.packages import missing_packages
 from grader.model.result import ProblemText
 from grader.notebook import Cell, write
@@ -186,7 +187,10 @@ def _gather_evidence(asked: PracticeQuestion, fields: FormFields, sandbox: str) 
             seconds=0.0,
         )
     ran = _run_cells(asked, sources, sandbox)
-    return replace(ran, answers={**answers, **ran.answers})
+    # What has no value is asked for again; no person reviews it here.
+    held = {name: why for name, why in ran.cut_short.items() if ran.answers[name].raw is not None}
+    environment = {**ran.environment, CUT_SHORT: held}
+    return replace(ran, answers={**answers, **ran.answers}, environment=environment)
 
 
 def _describe_blanks(asked: PracticeQuestion, fields: FormFields) -> Mapping[str, str]:

@@ -316,3 +316,13 @@ def test_code_that_waits_for_another_machine_is_no_explanation(tmp_path: Path) -
         page = reader.post("/answer", {**fields, **right, **code, "action": "check"})[1]
     assert "1 answer below is not counted yet." in page
     assert "This machine lacks triton" in page
+
+
+def test_code_that_imports_what_is_not_installed_is_asked_for_again(tmp_path: Path) -> None:
+    practice = a_practice(tmp_path, "online-softmax")
+    assert practice.question is not None
+    fields = right_fields(practice.question)
+    fields["q1_row_stats"] = ["import no_such_package\ndef q1_row_stats(scores, block):\n    pass"]
+    practice.answer(FormFields(fields), give_up=False)
+    said = practice.problems_with["q1_row_stats"]
+    assert "ModuleNotFoundError: No module named 'no_such_package'" in said
