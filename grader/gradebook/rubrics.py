@@ -55,12 +55,14 @@ class Rubrics:
         *,
         by: str,
         students: Collection[str] | None = None,
+        seen: str = "",
     ) -> int:
         """Changes an item, and the points and feedback of every answer that has it.
 
         *max_points* are those of the answers, by student and name. Returns how many changed. Raises
-        SetupError if the part has no such item, or if it was chosen for a student who is not in
-        *students*; None means that all may change.
+        SetupError if the part has no such item, if it was chosen for a student who is not in
+        *students*, where None means that all may change, or if its state is no longer *seen*, where
+        an empty text means any.
         """
         with self._write() as connection:
             of_part = (_ITEMS.c.problem == item.part.problem) & (_ITEMS.c.part == item.part.part)
@@ -68,6 +70,12 @@ class Rubrics:
             before = connection.execute(select(_ITEMS).where(of_item)).one_or_none()
             if before is None:
                 raise SetupError("there is no such item in the rubric", fix="reload the page")
+            stored = {one.number: one for one in read_items(connection, item.part)}[item.number]
+            if seen not in ("", stored.state):
+                raise SetupError(
+                    "somebody changed this item in the meantime",
+                    fix="go back, reload the page, and change it again",
+                )
             affected = [d for d in current_decisions(connection) if item.number in d.choice.items]
             marks = mark_rows.current_marks(connection, *mark_rows.condition_on_part(item.part))
             students_with_item = {d.student for d in affected}

@@ -35,6 +35,12 @@ class RubricItem:
     is_retired: bool = False
     """Whether it can't be chosen any more; decisions that have it keep it."""
 
+    @property
+    def state(self) -> str:
+        """A short digest of the item, which tells whether somebody has changed it."""
+        fields = (self.text, self.points, self.feedback, self.is_retired)
+        return sha256(repr(fields).encode("utf-8", "surrogatepass")).hexdigest()[:16]
+
     def as_data(self) -> dict[str, object]:
         """Returns the item as the audit log has it."""
         data = asdict(self)

@@ -9,6 +9,7 @@ from grader.gradebook import Gradebook
 from grader.grading.manual import criteria_of
 from grader.model.desk import AnswerToDecide, Choice, Decision, IndependentMark, PartAnswer, PartId
 from grader.text.words import count_points
+from grader.text.words import points as worth
 from grader.web.desk.calls import DeskCall
 from grader.web.desk.forms import Form, PageState, choice_of, item_of
 from grader.web.desk.groups import answer_key
@@ -180,9 +181,14 @@ def change_rubric(call: DeskCall) -> PartId:
         return part
     item = item_of(form, part, answers[0].max_points)
     if item.number:
+        shown = {(one.number, worth(one.points)): one.points for one in book.rubrics.items(part)}
+        # The page shows rounded points, such as 1.33 for a third of 4.
+        points = shown.get((item.number, form.text("points")), item.points)
+        item = replace(item, points=points)
         max_points = {(answer.student, answer.name): answer.max_points for answer in answers}
         students = call.names.students if person.sections else None
-        book.rubrics.change(item, max_points, by=person.id, students=students)
+        seen = form.text("state")
+        book.rubrics.change(item, max_points, by=person.id, students=students, seen=seen)
     else:
         book.rubrics.add(part, item.text, item.points, item.feedback, by=person.id)
     return part

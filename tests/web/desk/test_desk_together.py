@@ -417,6 +417,23 @@ def test_a_rubric_item_that_changes_changes_marks_and_means(results: Path) -> No
         assert set(points_of(results).values()) == {1.5}
 
 
+def test_two_people_who_change_an_item_lose_nothing(results: Path) -> None:
+    with Gradebook.open(results) as book:
+        book.rubrics.add(PART, "lock", 4 / 3, by="kim")
+    with everybody(results, DOUBLE) as at:
+        old = form_of(at["gil"].get(WHY)[1], "/item")
+        said = {"text": "lock", "feedback": "It names the lock."}
+        assert at["kim"].post("/item", {**old, "form_token": "", **said})[0] == 403
+        mine = {**form_of(at["kim"].get(WHY)[1], "/item"), **said, "points": "1.33"}
+        assert at["kim"].post("/item", mine)[0] == 200
+        status, page = at["gil"].post("/item", {**old, "text": "locks", "points": "1"})
+        assert status == 400
+        assert "Somebody changed this item in the meantime" in page
+    with Gradebook.open(results) as book:
+        (item,) = book.rubrics.items(PART)
+    assert (item.text, item.points, item.feedback) == ("lock", 4 / 3, "It names the lock.")
+
+
 @pytest.mark.thorough
 def test_agreement_counts_each_judgment_once(results: Path) -> None:
     with everybody(results, DOUBLE) as at:
