@@ -44,8 +44,10 @@ document.addEventListener("keydown", (event) => {
 
 // A second press while the first is on its way would be taken for somebody else's change.
 document.addEventListener("submit", (event) => {
-  if (event.target.dataset.sent) event.preventDefault();
-  else event.target.dataset.sent = "yes";
+  const form = event.target;
+  if (form.dataset.sent) event.preventDefault();
+  form.dataset.sent = "yes";
+  setTimeout(() => delete form.dataset.sent, 3000); // if it was stopped on its way
 });
 window.addEventListener("pageshow", () => {
   for (const form of document.forms) delete form.dataset.sent;
