@@ -108,6 +108,8 @@ def test_without_names_the_filter_takes_pseudonyms(log: Path) -> None:
         given = [("override set", "gil")]
         assert sorted(found) == sorted([[("answer graded", "kim")]] * 3 + [given] * 2)
         assert shown(hao.get("/audit?q=s3")[1]) == []
+        for one in ids:  # which would tell the order in which they were executed
+            assert "submission executed" not in hao.get(f"/audit?student={one}")[1]
 
 
 @pytest.mark.thorough
