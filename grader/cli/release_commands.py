@@ -221,7 +221,7 @@ def solve_command(
 ) -> None:
     """Write one student's notebook with every answer correct. Keep it secret."""
     from grader.release.file import load_release
-    from grader.release.rendering import solve
+    from grader.release.solved import solve
 
     loaded = load_release(release)
     if out.resolve().parent == (release / "notebooks").resolve():

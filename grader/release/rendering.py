@@ -1,4 +1,4 @@
-"""Makes a release, and its notebooks, keys, solved notebooks and previews."""
+"""Makes a release, and its notebooks, keys, and previews."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from grader.draw import (
     sample_seed,
     standalone_paper,
 )
-from grader.errors import SetupError, SpecError, SubmissionError
+from grader.errors import SetupError, SpecError
 from grader.figures import FigureError, explanation_figures, prompt_figures
 from grader.files import make_private_folder, write_atomic, write_changed
 from grader.kinds import kinds
@@ -29,10 +29,9 @@ from grader.kinds.lettered import indent_item
 from grader.kinds.texts import fill
 from grader.model import ExamSet, Key, Paper, Question, Release, Student, Variant
 from grader.model.figure import DrawnFigure
-from grader.notebook import Cell, read, write
-from grader.notebook.render import metadata, render, solution
+from grader.notebook import Cell, write
+from grader.notebook.render import metadata, render
 from grader.notebook.render.figure_cells import describe_figures
-from grader.notebook.self_description import read_owner
 from grader.release.file import add_students_to, load_release, new_release, release_bytes
 from grader.release.papers import Papers
 from grader.release.versions import assign_versions, of_version, versions_of
@@ -217,37 +216,6 @@ class Notebooks:
         if student.version:
             self._shared[student.version] = data
         return data
-
-
-def solve(release: Release, student: str, out: Path, bank: Bank) -> None:
-    """Writes the student's notebook with every answer filled in, which only the owner can read.
-
-    Raises SetupError rather than replace a file that may be a student's work, or that is no
-    notebook of an exam.
-    """
-    mine = Papers(release=release).of(student)
-    data = write(render(mine, bank.templates, solution(mine)), metadata(mine))
-    untouched = write(render(mine, bank.templates), metadata(mine))
-    if (
-        out.is_file()
-        and out.read_bytes() not in (data, untouched)
-        and not _is_of_other_release(out, release)
-    ):
-        raise SetupError(
-            "this file exists already, and would be lost",
-            where=str(out),
-            fix="choose another name for --out, or remove the file",
-        )
-    write_atomic(out, data, private=True)
-
-
-def _is_of_other_release(file: Path, release: Release) -> bool:
-    """Returns whether *file* is a notebook of an exam, but not of *release*."""
-    try:
-        owner = read_owner(read(file.read_bytes()))
-    except SubmissionError:
-        return False
-    return owner.release not in ("", release.id)
 
 
 def key_data(release: Release, student: str) -> dict[str, dict[str, object]]:

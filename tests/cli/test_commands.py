@@ -56,12 +56,16 @@ def test_the_solved_notebook_scores_full_marks(exam: Path) -> None:
 
 
 def test_a_solved_notebook_replaces_no_other_file(exam, tmp_path, capsys):
-    def solve(out: Path, release: Path = exam / "release") -> tuple[object, ...]:
-        return "solve", release, "--student", "ada", "--out", out, "--bank", exam / "bank"
+    def solve(
+        out: Path, release: Path = exam / "release", student: str = "ada"
+    ) -> tuple[object, ...]:
+        return "solve", release, "--student", student, "--out", out, "--bank", exam / "bank"
 
     solved = tmp_path / "ada.ipynb"
     ok(*solve(solved))
     ok(*solve(solved))  # the same again
+    ok(*solve(solved, student="bo"))
+    ok(*solve(solved))
     assert solved.stat().st_mode & 0o077 == 0
     handed_out = exam / "release" / "notebooks" / "ada.ipynb"
     work = tmp_path / "work.ipynb"

@@ -23,7 +23,8 @@ from grader.errors import SetupError
 from grader.model import Student
 from grader.release import sealed
 from grader.release.file import load_release
-from grader.release.rendering import make_release, solve, write_notebooks
+from grader.release.rendering import make_release, write_notebooks
+from grader.release.solved import solve
 from tests.helpers.banks import a_bank
 
 PLAIN = b'{"schema": "systems-grader/release/v1", "answers": "' + b"secret " * 500 + b'"}'

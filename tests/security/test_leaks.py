@@ -391,7 +391,7 @@ def test_no_answer_is_printed_in_full(course: Course, tmp_path: Path) -> None:
 
 
 def test_every_answer_of_a_solved_notebook_is_found(course: Course, tmp_path: Path) -> None:
-    from grader.release.rendering import solve
+    from grader.release.solved import solve
 
     solve(course.release, "ada", tmp_path / "ada.ipynb", course.bank)
     told = " ".join(f.detail for f in course.found(tmp_path).findings)
