@@ -20,6 +20,7 @@ from grader.grading.tally import tally
 from grader.model import Submission, Verdict
 from grader.model.course import TimeSource
 from grader.model.result import Standing
+from grader.release.papers import SEATS
 from tests.helpers.banks import a_bank, a_roster
 from tests.helpers.commands import fails, ok, run
 
@@ -303,6 +304,18 @@ def test_the_newest_or_the_best_attempt_counts_as_the_policy_says(home: Path) ->
     assert "Mean of 2 attempts" in page_of(home)
     graded(home, attempts("{count: newest, limit: 1}"), times)
     assert (score_of(home), grade_of(home)["submission_sha256"]) == (1, first)
+
+
+def test_on_paper_the_latest_typed_answers_count_whatever_the_policy(home: Path) -> None:
+    graded(home, attempts("{count: best}"))
+    with Gradebook.open(home / "results") as book:
+        notebooks = policy_of(book, "quiz")
+        book.set_setting(SEATS, {"ada": "A"})
+        paper = policy_of(book, "quiz")
+    assert notebooks is not None
+    assert notebooks.needs_all_attempts
+    assert paper is not None
+    assert not paper.needs_all_attempts
 
 
 def test_of_a_late_file_and_one_in_time_the_policy_decides(home: Path) -> None:
