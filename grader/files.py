@@ -68,7 +68,7 @@ def read_bytes(path: Path, name: str, *, fix: str = "check the path", most: int 
 def require_replaceable(path: Path, mark: bytes) -> None:
     """Raises SetupError if a file at *path* does not have *mark* near its start.
 
-    Then it is of another kind, such as a zip of submissions, and would be lost.
+    Such a file is of another kind, such as a zip of submissions, and would be lost.
     """
     if path.is_file() and mark not in read_bytes(path, "the file", most=_HEAD_BYTES):
         raise SetupError(
@@ -90,8 +90,8 @@ def _reason(error: OSError) -> str:
 
 
 def write_atomic(path: Path, data: bytes, *, durable: bool = False, private: bool = False) -> None:
-    """Writes *data* to *path* atomically: a reader sees the old file or the new one. A file that
-    exists is never readable by more people than before.
+    """Writes *data* to *path* atomically: a reader sees the old file or the new one. An
+    existing file never becomes readable by more people.
 
     With *durable*, waits until the file would survive a power loss. With *private*, only the owner
     can ever read it. Raises SetupError if the file can't be written.

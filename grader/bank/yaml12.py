@@ -167,10 +167,10 @@ def _suggest_fix(error: yaml.MarkedYAMLError, line: str) -> str:
         "replace the no-break spaces of this line with spaces": "\u00a0" in line,
         "resolve the merge conflict, and remove its markers": is_conflict,
         "write 'key: value', with a space after the colon": _BEFORE_COLON in context,
-        f"end the quote that line {first} begins, and put text with backslashes in single quotes": (
+        f"close the quote opened in line {first}, and put text with backslashes in single quotes": (
             "quoted scalar" in context
         ),
-        f"close the bracket that line {first} opens, and put commas between its items": (
+        f"close the bracket opened in line {first}, and put commas between its items": (
             "flow" in context
         ),
         "put text that contains ': ' in quotes, and check the indentation": (

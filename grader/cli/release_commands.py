@@ -226,7 +226,7 @@ def solve_command(
     loaded = load_release(release)
     if out.resolve().parent == (release / "notebooks").resolve():
         raise SetupError(
-            "the notebooks in this folder are handed out, so they must not have answers",
+            "the notebooks in this folder are handed out, so they must not contain answers",
             where=str(out),
             fix="choose another folder for --out",
         )

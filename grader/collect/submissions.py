@@ -46,7 +46,7 @@ BEST = 2
 """The fit of a notebook that appears to be the student's notebook of this exam."""
 
 _BLANK = re.compile(r'^q\d+_\w+ *= *(?:"""\s*)?\.\.\.', re.M)
-"""An answer as notebooks are handed out."""
+"""An answer that still has the placeholder of the notebook that was handed out."""
 _TOO_MANY = f"not read: there are {MAX_ATTEMPTS} newer attempts"
 _NOTHING = hashlib.sha256(b"").hexdigest()
 

@@ -79,7 +79,7 @@ def _require_effect(before: Course, after: Course, grant: Grant, path: Path) -> 
         raise SetupError(
             "the exception was not added, because it would change nothing",
             where=str(path),
-            fix="grant more than what the set or an earlier exception allows, such as a later "
+            fix="grant more than the set or an earlier exception already allows, such as a later "
             "due date",
         )
 

@@ -53,7 +53,7 @@ def require_numeric(value: object, verb: str) -> int | float | Quantity:
         return int(value)
     if isinstance(value, float):
         return float(value)
-    fix = "a quantity has numbers and a 'unit:', such as {choice: [1, 2], unit: GB}"
+    fix = "write a quantity as numbers and a 'unit:', such as {choice: [1, 2], unit: GB}"
     raise ExpressionError(f"can't {verb} {describe_type(value)}", fix=fix)
 
 

@@ -59,10 +59,10 @@ class Rubrics:
     ) -> int:
         """Changes an item, and the points and feedback of every answer that has it.
 
-        *max_points* are those of the answers, by student and name. Returns how many changed. Raises
-        SetupError if the part has no such item, if it was chosen for a student who is not in
-        *students*, where None means that all may change, or if its state is no longer *seen*, where
-        an empty text means any.
+        *max_points* are those of the answers, by student and name. Only answers of *students* may
+        change; None means all. *seen* is the state that the item must have; an empty text means
+        any. Returns how many answers changed. Raises SetupError if the part has no such item, if
+        the item was chosen for another student, or if it has another state.
         """
         with self._write() as connection:
             of_part = (_ITEMS.c.problem == item.part.problem) & (_ITEMS.c.part == item.part.part)

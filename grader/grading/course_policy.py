@@ -124,8 +124,9 @@ class CoursePolicy:
         )
 
     def attempts_among(self, graded: Sequence[Submission]) -> Sequence[Submission]:
-        """Returns those of one student's *graded* files that are attempts. Where every attempt is
-        graded, one that can't be read or is not of the exam is none, unless there is no other."""
+        """Returns those of one student's *graded* files that are attempts. If every attempt is
+        graded, a file that can't be read or is not of the exam is no attempt, unless it is the only
+        file."""
         files = (one for one in graded if (one.student, one.sha256) not in self.other_files)
         fitting = [submission for submission in files if submission.refusal is None]
         return fitting if fitting and self.needs_all_attempts else graded

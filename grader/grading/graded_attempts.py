@@ -81,7 +81,7 @@ def in_counting_order(
     """Returns *submissions*, which have each student's latest last, with the attempt that counts
     last instead.
 
-    An attempt with open marks is taken for the best if it may be, so that somebody settles them.
+    If an attempt with open marks may be the best, it counts, so that somebody settles them.
     """
     by_student = group_by_key((submission.student, submission) for submission in submissions)
     order: list[Submission] = []
@@ -120,8 +120,8 @@ def store_counting_grades(
 ) -> None:
     """Stores, as each student's current grade, that of the attempt that counts.
 
-    Does nothing unless the policy chooses between attempts, or *is_new*: the policy before may have
-    chosen older ones. A student whose grade was withdrawn gets none.
+    Does nothing unless the policy chooses between attempts, or *is_new*, since then the previous
+    policy may have chosen older attempts. A student whose grade was withdrawn gets none.
     """
     if policy is None or not (is_new or policy.may_choose_attempt):
         return

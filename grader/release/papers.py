@@ -338,7 +338,7 @@ def _load_correction(book: Gradebook, release: Release) -> Release | None:
     file = _correction_path(book, named, ".json")
     file = file if file.exists() else _correction_path(book, named, ".pack")
     if not file.exists():
-        fix = f"copy '{CORRECTIONS}' from the results folder of which this is a copy"
+        fix = f"copy '{CORRECTIONS}' from the results folder that this one is a copy of"
         raise SetupError("the corrected specs are not here", where=str(file.parent), fix=fix)
     # Students may have been added to the release since the correction.
     return replace(load_release(file), students=release.students)

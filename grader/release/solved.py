@@ -18,8 +18,8 @@ from grader.release.rendering import Notebooks
 def solve(release: Release, student: str, out: Path, bank: Bank) -> None:
     """Writes the student's notebook with every answer filled in, which only the owner can read.
 
-    Raises SetupError rather than replace a file that may be a student's work, or that is no
-    notebook of an exam.
+    Raises SetupError rather than replace a file that may be a student's work, or that is not
+    the notebook of an exam.
     """
     if out.is_file() and not _is_replaceable(out, release, student, bank):
         raise SetupError(

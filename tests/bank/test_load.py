@@ -100,9 +100,9 @@ def test_yaml_that_is_not_used_here_is_refused_with_its_line(
     [
         ("a: 1\nb:2\nc: 3", "a space after the colon"),
         ("a: 1\n<<<<<<< HEAD\nb: 2\n=======", "resolve the merge conflict"),
-        ('a: 1\nb: "x\nc: |\n  $2 \\cdot x$', "end the quote that line 2 begins"),
-        ("a: 1\nb: [x, y\nc: 2", "close the bracket that line 2 opens"),
-        ("a: 1\nb: {x: 1\nc: 2", "close the bracket that line 2 opens"),
+        ('a: 1\nb: "x\nc: |\n  $2 \\cdot x$', "close the quote opened in line 2"),
+        ("a: 1\nb: [x, y\nc: 2", "close the bracket opened in line 2"),
+        ("a: 1\nb: {x: 1\nc: 2", "close the bracket opened in line 2"),
         ("a:\n  - b: 1\n   \u00a0c: 2", "no-break spaces"),
     ],
 )

@@ -39,7 +39,8 @@ STATE = ".collected.json"
 """What was collected when. The leading dot keeps it from being read as a submission."""
 
 LATE = ".late"
-"""Notebooks from after a deadline that a later run was given. The dot has the same effect."""
+"""Where notebooks go that came after a deadline, if an earlier run collected them without it. The
+leading dot keeps them from being read as submissions."""
 
 TIMES = "times.csv"
 """When each notebook was handed in, for `grader grade --times`."""

@@ -52,7 +52,7 @@ def find_lack_of_shared_memory(
 
 def find_lack_of_modules(answers: Mapping[str, Answer], cells: Iterable[CellRun]) -> dict[str, str]:
     """Returns why answers may be missing or wrong: this machine lacks a module that the code
-    imports, which may be there on the student's."""
+    imports, which the student's machine may have."""
     affected = _find_affected(_NO_MODULE, answers, cells)
     return {
         name: f"the code imports '{module}', which the grading machine lacks"

@@ -23,8 +23,8 @@ from grader.web.safety import SessionCookie, plain, receive_fields
 
 log = logging.getLogger("grader.desk")
 _MAX_BODY = 3_000_000
-"""Maximum bytes of a form: that of a group names every answer in it, and a class may have tens of
-thousands of blank ones."""
+"""Maximum bytes of a form: the form of a group names every answer in it, and a class may have tens
+of thousands of blank ones."""
 
 
 @dataclass(frozen=True, kw_only=True)

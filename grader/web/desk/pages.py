@@ -45,8 +45,8 @@ class Names:
 
     @property
     def ids(self) -> list[str]:
-        """The ids of the students, in the order of their addresses: that of the ids tells which
-        pseudonym is whose."""
+        """The ids of the students, in the order of their addresses, because the order of the ids
+        tells which pseudonym is whose."""
         return sorted(self.students, key=self.address)
 
     def find(self, shown: str) -> str:
@@ -102,7 +102,7 @@ class QueuePage:
     opinions: tuple[Decision, ...]
     """Decisions that somebody wants looked at again."""
     outdated_decisions: tuple[Decision, ...]
-    """Decisions about answers that have changed since, or whose automatic grade has."""
+    """Decisions whose answer or automatic grade has changed since."""
     requests: int
     students: int
     refused: int
@@ -210,8 +210,8 @@ class Desk:
     def _find_outdated_decisions(
         self, book: Gradebook, students: Collection[str]
     ) -> tuple[Decision, ...]:
-        """Returns the decisions about answers that have changed since, or whose automatic grade
-        has, oldest first."""
+        """Returns the decisions whose answer or automatic grade has changed since, oldest
+        first."""
 
         def read(changed: Collection[str]) -> Iterator[tuple[str, Decision]]:
             yield from ((one.student, one) for one in book.decisions.list_outdated(changed))
