@@ -93,7 +93,7 @@ class Bank(BankIndex):
         path = self.set_path(wanted)
         exam, source = load_exam(path, self.paths, self.bank_names)
         for index, slot in enumerate(exam.slots):
-            self._check_parts(slot, path, source.at(("problems", index)))
+            self._check_parts(slot, source.at(("problems", index)))
         blueprint = exam.blueprint
         return exam if blueprint is None else self._fill(exam, blueprint, source)
 
@@ -141,11 +141,11 @@ class Bank(BankIndex):
         parts = (replace(p, mean=by_id[p.id].mean if p.id in by_id else None) for p in head.parts)
         return replace(head, parts=tuple(parts))
 
-    def _check_parts(self, slot: Slot, path: Path, where: Location) -> None:
+    def _check_parts(self, slot: Slot, where: Location) -> None:
         """Raises SpecError for parts that do not exist, or that use a part that is not asked, and
         for pools of parts that can't be drawn from."""
         if slot.draw and slot.problem:
-            check_draw(self.problem(slot.problem), slot, path)
+            check_draw(self.problem(slot.problem), slot, where)
         for problem in slot.problem_ids:
             if slot.parts_of(problem):
                 self._check_chosen_parts(problem, slot.parts_of(problem), where)

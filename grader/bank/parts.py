@@ -5,7 +5,6 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
-from pathlib import Path
 from typing import Any
 
 from grader.bank.names import check_unit
@@ -125,10 +124,10 @@ def mentioned_parts(problem: Problem) -> Iterator[tuple[str, str, str]]:
                 yield part.id, letter, ids[letter]
 
 
-def check_draw(problem: Problem, slot: Slot, path: Path) -> None:
-    """Raises SpecError if *slot*, in the set at *path*, can't draw what it says from *problem*."""
+def check_draw(problem: Problem, slot: Slot, where: Location) -> None:
+    """Raises SpecError if *slot*, at *where* in a set, can't draw what it says from *problem*."""
     for pool, count in slot.draw.items():
-        _check_pool(problem, slot, pool, count, Location(str(path)))
+        _check_pool(problem, slot, pool, count, where)
     pooled_parts = {part.id for part in problem.parts if part.pool}
     for part in problem.parts:
         used = next((name for name in part.uses if name in pooled_parts), None)
@@ -136,7 +135,7 @@ def check_draw(problem: Problem, slot: Slot, path: Path) -> None:
             raise SpecError(
                 f"part '{part.id}' of '{problem.id}' uses '{used}', which not every student is "
                 "asked",
-                where=Location(str(path)),
+                where=where,
                 fix="omit 'draw:', so that all parts are asked",
             )
 
