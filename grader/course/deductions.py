@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from zoneinfo import ZoneInfo
@@ -213,9 +213,15 @@ def _charge_attempt(
     return replace(charged, points=round(charged.points + lost, 6), why=reasons)
 
 
-def choose_attempt(rules: Rules, counted: Sequence[CountedAttempt]) -> CountedAttempt | None:
+def choose_attempt(
+    rules: Rules, counted: Sequence[CountedAttempt], unsettled: Collection[str] = ()
+) -> CountedAttempt | None:
     """Returns the attempt of *counted*, oldest first, whose marks are shown, or None if none
-    counts. For the mean, this is the newest one."""
+    counts.
+
+    For the mean, this is the newest of those whose SHA-256 is in *unsettled*, which have open
+    marks, so that somebody settles them; if there are none, the newest.
+    """
     valid = [attempt for attempt in counted if attempt.deduction.counts]
     if not valid:
         return None
@@ -227,4 +233,7 @@ def choose_attempt(rules: Rules, counted: Sequence[CountedAttempt]) -> CountedAt
         graded = [attempt for attempt in valid if attempt.final is not None]
         if graded:  # of equal ones the newest
             return max(reversed(graded), key=lambda attempt: attempt.final or 0.0)
+    if policy == "mean":
+        waiting = [attempt for attempt in valid if attempt.attempt.sha256 in unsettled]
+        return (waiting or valid)[-1]
     return valid[-1]

@@ -189,12 +189,13 @@ class CoursePolicy:
         mine: Sequence[Submission],
         scores: Mapping[str, float] | None = None,
         max_score: float = 0.0,
+        unsettled: Collection[str] = (),
     ) -> tuple[Submission, ...]:
-        """Returns *mine* with the attempt that counts last."""
+        """Returns *mine* with the attempt that counts last; see `choose_attempt`."""
         if len(mine) < 2:
             return tuple(mine)
         attempts = self.count(student, mine, scores or {}, max_score)
-        chosen = choose_attempt(self.rules_of(student), attempts)
+        chosen = choose_attempt(self.rules_of(student), attempts, unsettled)
         if chosen is None:
             return tuple(mine)
         return tuple(

@@ -81,7 +81,8 @@ def in_counting_order(
     """Returns *submissions*, which have each student's latest last, with the attempt that counts
     last instead.
 
-    If an attempt with open marks may be the best, it counts, so that somebody settles them.
+    If an attempt with open marks may be the best, or is one of those whose mean counts, its marks
+    are shown, so that somebody settles them.
     """
     by_student = group_by_key((submission.student, submission) for submission in submissions)
     order: list[Submission] = []
@@ -95,7 +96,8 @@ def in_counting_order(
         max_score = attempts.max_scores[id_, mine[-1].sha256]
         student = students.get(id_, Student(id=id_))
         others = [attempt for attempt in mine if attempt.sha256 not in scores]
-        order += (*others, *policy.order(student, graded, scores, max_score))
+        unsettled = {sha256 for sha256 in scores if scores[sha256] > attempts.scores[id_, sha256]}
+        order += (*others, *policy.order(student, graded, scores, max_score, unsettled))
     return order
 
 

@@ -759,3 +759,25 @@ def test_a_file_of_another_exam_in_an_earlier_run_is_no_attempt(home: Path, poli
     graded(home, attempts(f"{{{policy}}}"))
     with Gradebook.open(home / "results") as book:
         assert other_files_of(book) == frozenset()
+
+
+def test_a_mean_is_open_while_an_older_attempt_has_an_open_mark(home: Path) -> None:
+    hand_in(home, "ada", "2", code="q1_bound = None")
+    graded(home, attempts("{count: mean}"))
+    assert (grade_of(home)["score"], grade_of(home)["complete"]) == (2.5, True)
+    with Gradebook.open(home / "results") as book:
+        [older] = [g for g in book.attempt_grades() if g.student == "ada" and g.score == 3]
+        marks = [
+            replace(mark, points=None, verdict=Verdict.UNSETTLED)
+            if mark.name == "q1_share"
+            else mark
+            for mark in older.marks
+        ]
+        counting = book.grade("ada")
+        assert counting is not None
+        book.put_grades([replace(older, marks=tuple(marks)), counting], why="as for code")
+    ok("score", home / "results", "--course", home / "course.yaml", "--bank", home / "bank")
+    assert not grade_of(home)["complete"]
+    given = ("--student", "ada", "--answer", "q1_share", "--points", "2", "--why", "right")
+    ok("mark", home / "results", *given, "--by", "kim", "--bank", home / "bank")
+    assert (grade_of(home)["score"], grade_of(home)["complete"]) == (2.5, True)
