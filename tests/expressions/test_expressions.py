@@ -235,7 +235,7 @@ class TestRefusals:
             ("(1, 2) == (1, 2)", "a list is only allowed after 'in'", None),
             ("gpus in 4", "'in' needs a list such as (1, 2)", None),
             ("abs(1)(2)", "only named functions", None),
-            ("'GB' * 3", "can't multiply text", "has numbers and a 'unit:'"),
+            ("'GB' * 3", "can't multiply text", "as numbers and a 'unit:'"),
             ("'%d' % 3", "can't take the remainder of text", None),
             ("link + link", "can't add text", None),
             ("-link", "can't negate text", None),
