@@ -224,7 +224,8 @@ def solve_command(
     from grader.release.solved import solve
 
     loaded = load_release(release)
-    if out.resolve().parent == (release / "notebooks").resolve():
+    folder = release if release.is_dir() else release.parent
+    if out.resolve().parent == (folder / "notebooks").resolve():
         raise SetupError(
             "the notebooks in this folder are handed out, so they must not contain answers",
             where=str(out),

@@ -140,7 +140,10 @@ def collect(
                 notices.add(student, replace(attempt.rejection, level=level))
         same_exam[student] = _find_same_exam(attempts, graded)
         if len(mine) > 1 and graded:
-            notices.add(student, _choice_notice(mine, attempts, graded, newest_counts))
+            rivals = [one for one in attempts if one.submission in same_exam[student]]
+            has_less = any(one.blank_count < graded.blank_count for one in rivals)
+            how = _choice_notice(mine, attempts[0], graded, newest_counts, has_less=has_less)
+            notices.add(student, how)
     order = sorted(submissions)
     return CollectedSubmissions(
         submissions=tuple(submissions[s][0] for s in order),
@@ -316,13 +319,15 @@ def _iso_time(seconds: float) -> str | None:
 
 def _choice_notice(
     mine: Sequence[NotebookFile],
-    attempts: Sequence[ReadAttempt],
+    newest: ReadAttempt,
     graded: ReadAttempt,
     newest_counts: bool,
+    *,
+    has_less: bool,
 ) -> Notice:
-    """Returns a notice that says which of several notebooks is graded, and why."""
+    """Returns a notice that says which of several notebooks is graded, why, and, with *has_less*,
+    that another has more answers."""
     path, student = graded.submission.path, graded.submission.student
-    newest = attempts[0]
     is_newest = graded is newest
     level: Literal["info", "warning"] = "info"
     which = "the newest is graded"
@@ -338,11 +343,7 @@ def _choice_notice(
     named = ", ".join(others[:5]) + (", ..." if len(others) > 5 else "")
     others_are = "not" if newest_counts or not is_newest else "this one or"
     text = f"'{student}' handed in {len(mine)} notebooks; {which}, {others_are} {named}"
-    same_exam = _find_same_exam(attempts, graded)
-    if newest_counts and any(
-        attempt.submission in same_exam and attempt.blank_count < graded.blank_count
-        for attempt in attempts
-    ):
+    if newest_counts and has_less:
         # Such as a notebook that was downloaded again and handed in untouched.
         level = "warning"
         text += "; an older one has more answers, so check which one should count"

@@ -17,6 +17,7 @@ from grader.gradebook.personal import Removal
 from grader.grading.results import write_results
 from grader.registry import suggest
 from grader.release.file import load_release, release_bytes
+from grader.release.papers import CORRECTIONS
 from grader.report.names import file_name
 
 EXPORTS = "exports"
@@ -97,7 +98,7 @@ def forget_student(
         evidence_count = sum(map(book.evidence_files.remove, book.personal.read(student).evidence))
         files = [*_files_about(out, student), *_exports_about(out, student, book.students())]
         removed = book.personal.remove(student, by=by, why=why)
-    for path in (out / "corrected").glob("*.json"):  # earlier versions kept the students there
+    for path in (out / CORRECTIONS).glob("*.json"):  # earlier versions kept the students there
         if (corrected := load_release(path)).students:
             data = release_bytes(replace(corrected, students={}))
             write_atomic(path, data, durable=True, private=True)

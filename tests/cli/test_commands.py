@@ -79,8 +79,9 @@ def test_a_solved_notebook_replaces_no_other_file(exam, tmp_path, capsys):
         (handed_out, "the notebooks in this folder are handed out"),
     ):
         before = file.read_bytes()
-        assert said in fails(capsys, *solve(file))
-        assert file.read_bytes() == before
+        for release in (exam / "release", exam / "release" / "release.json"):
+            assert said in fails(capsys, *solve(file, release))
+            assert file.read_bytes() == before
     work.write_bytes(handed_out.read_bytes())
     ok(*solve(work))
     assert work.read_bytes() == solved.read_bytes()
